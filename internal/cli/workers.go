@@ -114,7 +114,7 @@ func listWorkers(pr *project.Project, r *roster.Roster) (*workersDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy := workers.Busy(live)
+	busy := workers.Busy(pr.Runs.Files.Dir(), live)
 	doc := &workersDoc{SchemaVersion: 1, Serving: known.Serving(),
 		Addresses: jsondoc.OrEmpty(server.Addresses), Workers: []workerDoc{}}
 	for _, m := range members {

@@ -71,7 +71,7 @@ func (r *Result) check() error {
 		return fmt.Errorf("%d processes left are more than %d", len(r.Left), maxLeft)
 	}
 	return first(within("exit code", int64(r.ExitCode), -1, 1<<32), within("took_ms", r.Took, 0, maxNumber),
-		within("log", r.Log, 0, maxNumber), noCommit("commit", r.Commit))
+		within("log", r.Log, 0, maxNumber), noCommit("commit", r.Commit), noCommit("tested", r.Tested))
 }
 
 func (m *Ask) check() error {
@@ -112,7 +112,7 @@ func (j *Job) check() error {
 	}
 	return first(optional("system", j.System), optional("slice", j.Slice), within("n", int64(j.N), 0, maxLease),
 		lineage(j.Lineage), commit("commit", j.Commit), arguments("setup", j.Setup),
-		within("save_ms", j.Save, 0, day), j.Command.check(), j.Needs.check())
+		within("setup_limit_ms", j.SetupLimit, 0, 365*day), within("save_ms", j.Save, 0, day), j.Command.check(), j.Needs.check())
 }
 
 func (c *Command) check() error {

@@ -10,10 +10,13 @@ type Job struct {
 	Lineage string `json:"lineage"`          // jobs of one lineage may continue in one worktree; a name like an attempt's
 	Commit  string `json:"commit"`           // to start from
 
-	Setup []string `json:"setup,omitempty"`   // argv that prepares the worktree
-	Save  int64    `json:"save_ms,omitempty"` // between snapshots; 0 for none before the end
-	Work  bool     `json:"work,omitempty"`    // what it leaves in the worktree is pushed at its end
+	Setup      []string `json:"setup,omitempty"`          // argv that prepares the worktree
+	SetupLimit int64    `json:"setup_limit_ms,omitempty"` // after which it is ended; 0 for the worker's choice
+	Save       int64    `json:"save_ms,omitempty"`        // between snapshots; 0 for none before the end
+	Work       bool     `json:"work,omitempty"`           // what it leaves in the worktree is pushed at its end
 
+	// Brief is the text of a file for the agent; BriefPlace stands for the file's path.
+	Brief   string  `json:"brief,omitempty"`
 	Command Command `json:"command"`
 	Needs   Needs   `json:"needs"`
 }
@@ -71,6 +74,7 @@ type Result struct {
 	Log        int64  `json:"log"`                   // bytes of its whole log
 	Commit     string `json:"commit,omitempty"`      // the branch's new tip, with all of its work; "" for none
 	Unsaved    Text   `json:"unsaved,omitempty"`     // why Commit isn't all of its work
+	Tested     string `json:"tested,omitempty"`      // of a run of tests that was started: the commit that was checked out
 	TalkFailed bool   `json:"talk_failed,omitempty"` // its input was closed before all was told
 }
 
@@ -102,4 +106,5 @@ const (
 const (
 	WorktreePlace = "/.gl/worktree" // the job's worktree
 	PluginPlace   = "/.gl/plugin"   // gl's plugin for its agent
+	BriefPlace    = "/.gl/brief"    // the file with the job's Brief
 )

@@ -73,9 +73,11 @@ type server struct {
 	known   map[string]*remote.Attempt
 
 	events chan remote.CoordinatorEvent
-	calls  chan func()
+	calls  chan func() error
 
-	jobs    map[string]*job          // by the attempt's name on workers
+	jobs    map[string]*job    // by the attempt's name on workers
+	errands map[string]*errand // the jobs', and all others, by their names
+	tests   *testings
 	settles map[string]remote.Settle // for wrappers that aren't there yet
 	vacant  map[string]remote.Vacant // attempts without a worker
 	silent  map[string]*time.Time    // workers, since when
@@ -88,39 +90,51 @@ type server struct {
 
 // Serve runs the loop until ctx ends. Agents on workers run on then.
 func Serve(ctx context.Context, cfg Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, unlock, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.loop(ctx)
+}
+
+// open returns a server that has taken over what one before it has left.
+func open(ctx context.Context, cfg Config) (s *server, unlock func(), err error) {
 	runs := cfg.Project.Runs
 	if err := runs.Files.Prepare(); err != nil {
-		return err
+		return nil, nil, err
 	}
 	dir := workers.Dir(runs.Files.Dir())
 	if err := durable.MkdirPrivate(dir); err != nil {
-		return err
+		return nil, nil, err
 	}
 	lock, err := durable.TryLock(filepath.Join(dir, "serve.lock"))
 	if errors.Is(err, durable.ErrLocked) {
-		return ErrServed
+		return nil, nil, ErrServed
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { _ = lock.Unlock() }()
+	unlock = func() { _ = lock.Unlock() }
 	trees, err := cfg.Project.Worktrees(ctx)
+	if err == nil {
+		s = &server{
+			cfg: cfg, runs: runs, trees: trees, life: ctx, files: files{dir}, begun: time.Now(),
+			events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func() error, 64),
+			jobs: map[string]*job{}, errands: map[string]*errand{}, silent: map[string]*time.Time{},
+			commits: map[string]*sync.Mutex{}, asking: make(chan struct{}, mostAsking),
+			listed: "unknown", // without workers, too, the file says that gl serve runs
+		}
+		s.tests = &testings{s, map[string]*errand{}}
+		err = s.begin()
+	}
 	if err != nil {
-		return err
+		unlock()
+		return nil, nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s := &server{
-		cfg: cfg, runs: runs, trees: trees, life: ctx, files: files{dir}, begun: time.Now(),
-		events: make(chan remote.CoordinatorEvent, 64), calls: make(chan func(), 64),
-		jobs: map[string]*job{}, silent: map[string]*time.Time{}, commits: map[string]*sync.Mutex{},
-		asking: make(chan struct{}, mostAsking),
-		listed: "unknown", // without workers, too, the file says that gl serve runs
-	}
-	if err := s.begin(); err != nil {
-		return err
-	}
-	return s.loop(ctx)
+	return s, unlock, nil
 }
 
 // begin makes the machine from its files and takes over what a gl serve before this one has left.
@@ -164,9 +178,10 @@ func (s *server) loop(ctx context.Context) error {
 		case e := <-s.events:
 			err = s.step(e)
 		case f := <-s.calls:
-			f()
+			err = f()
 		case <-start.C:
 			s.takeOver()
+			err = s.tests.look()
 		case <-tick.C:
 			if err = s.step(remote.Tick{}); err == nil {
 				s.look()
@@ -217,9 +232,17 @@ func (s *server) post(e remote.CoordinatorEvent) {
 
 // call runs f in the loop and waits for it, from any other goroutine.
 func (s *server) call(f func()) {
+	s.inLoop(func() error {
+		f()
+		return nil
+	})
+}
+
+// inLoop is call for what writes the machine's state: if that fails, the machine is made anew.
+func (s *server) inLoop(f func() error) {
 	done := make(chan struct{})
 	select {
-	case s.calls <- func() { defer close(done); f() }:
+	case s.calls <- func() error { defer close(done); return f() }:
 	case <-s.life.Done():
 		return
 	}

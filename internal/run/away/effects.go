@@ -22,6 +22,9 @@ func (s *server) carryOut(effect remote.CoordinatorEffect) error {
 			return err
 		}
 		s.known[e.Attempt.Name] = copyOf(e.Attempt)
+		if job := s.errands[e.Attempt.Name]; job != nil {
+			job.heard(e.Attempt)
+		}
 	case remote.PersistMember:
 		return s.files.putMember(e.Member)
 	case remote.Drop:
@@ -31,8 +34,8 @@ func (s *server) carryOut(effect remote.CoordinatorEffect) error {
 		if err := s.files.append(e.Attempt, e.Data); err != nil {
 			return err
 		}
-		if j := s.jobs[e.Attempt]; j != nil {
-			j.more()
+		if job := s.errands[e.Attempt]; job != nil {
+			job.more()
 		}
 	case remote.SendToWorker:
 		s.send(e.Worker, e.Message)
@@ -92,14 +95,20 @@ func (s *server) forget(f remote.Fence) {
 // settle ends the run of the attempt's wrapper, which then judges it. Without a wrapper it waits
 // for one, and without an attempt that is open it is done.
 func (s *server) settle(e remote.Settle) {
-	if j := s.jobs[e.Attempt]; j != nil && j.settle(e) {
+	if job := s.errands[e.Attempt]; job != nil && job.settle(e) {
 		return
 	}
 	s.settles[e.Attempt] = e
 }
 
-// vacate notes that an attempt needs a worker: see place.
-func (s *server) vacate(e remote.Vacant) { s.vacant[e.Attempt] = e }
+// vacate notes that an attempt needs a worker: see place. Any other errand is lost.
+func (s *server) vacate(e remote.Vacant) {
+	if job := s.errands[e.Attempt]; job != nil && s.jobs[e.Attempt] == nil {
+		job.current().lose(e)
+		return
+	}
+	s.vacant[e.Attempt] = e
+}
 
 // unheard notes in the attempt's log what its agent may not have read. What a person said stays in
 // runs/say for the next attempt.
@@ -120,6 +129,7 @@ func (s *server) notice(e remote.Notice) {
 		s.silent[e.Worker] = &now
 		s.cfg.Tell("worker " + e.Worker + " is silent")
 		s.markSilent(e.Worker, &now)
+		s.tests.giveUp(e.Worker)
 	case remote.NewsContact:
 		if e.Fence != (remote.Fence{}) {
 			delete(s.vacant, e.Attempt)

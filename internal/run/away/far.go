@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
@@ -47,12 +49,6 @@ func (x *far) publish(ctx context.Context, r *attempt.Record) (branch string, er
 // Start gives the job to the attempt's worker. The record names worker and lease before anything
 // is sent.
 func (x *far) Start(ctx context.Context, j executor.Job, record func(command.Handle) error) (executor.Run, error) {
-	if len(j.Argv) == 0 {
-		return nil, errors.New("the command is empty")
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	l, err := x.lineage()
 	if err != nil {
 		return nil, err
@@ -61,30 +57,23 @@ func (x *far) Start(ctx context.Context, j executor.Job, record func(command.Han
 	if err != nil {
 		return nil, err
 	}
-	x.server.call(func() { x.choose() })
-	if err := record(command.Handle{}); err != nil {
+	order, err := x.order(j, l, commit)
+	if err != nil {
 		return nil, err
 	}
-	assign := remote.Assign{Attempt: x.job.name, Worker: x.rec.Life.Remote.Worker, Job: x.order(j, l, commit)}
-	if j.First != nil {
-		assign.Talk = [][]byte{j.First}
+	choose := func() (string, error) {
+		x.server.call(func() { x.choose() })
+		return x.rec.Life.Remote.Worker, nil
 	}
-	var run *run
-	x.server.call(func() { run, err = x.assign(assign) })
-	if run == nil && err == nil {
-		err = context.Canceled // gl serve ends
-	}
-	return run, err
+	return x.job.place(ctx, order, j.First, choose, record)
 }
 
 // choose writes worker and lease of the next start into the record.
 func (x *far) choose() {
 	now := *x.rec.Life.Remote
-	x.job.mu.Lock()
-	if to := x.job.to; to != nil {
+	if to := x.job.next(); to != nil {
 		now.Worker, now.Host, now.Silent = to.Name, string(to.Hello.Host), nil
 	}
-	x.job.mu.Unlock()
 	now.Lease = 1
 	if a := x.server.known[x.job.name]; a != nil {
 		now.Lease = a.Newest + 1
@@ -92,70 +81,41 @@ func (x *far) choose() {
 	x.rec.Life.Remote = &now
 }
 
-// assign has the machine make the lease, and begins to read its log.
-func (x *far) assign(e remote.Assign) (*run, error) {
-	s := x.server
-	r := newRun(s, x.job.name)
-	x.job.mu.Lock()
-	x.job.run = r
-	x.job.mu.Unlock()
-	if err := s.step(e); err != nil {
-		r.finish(unseen(), err)
-		return nil, err
-	}
-	if a := s.known[x.job.name]; a != nil {
-		r.begin(a.Base)
-	} else {
-		r.begin(0)
-	}
-	return r, nil
-}
-
-// order returns the job as its worker gets it. Paths of this machine become the placeholders that
-// the worker replaces.
-func (x *far) order(j executor.Job, l *worktree.Lineage, commit string) remote.Job {
+// order returns the job as its worker gets it.
+func (x *far) order(j executor.Job, l *worktree.Lineage, commit string) (remote.Job, error) {
 	rec, conf := x.rec, x.server.cfg.Project.Config
-	there := func(list []string) []string {
-		out := make([]string, len(list))
-		for i, s := range list {
-			out[i] = strings.ReplaceAll(s, l.Path, remote.WorktreePlace)
-		}
-		return out
+	j.Dir = filepath.Join(l.Path, filepath.FromSlash(x.server.trees.Git.Prefix))
+	brief, err := x.brief(&j)
+	if err != nil {
+		return remote.Job{}, err
 	}
-	dir := filepath.ToSlash(x.server.trees.Git.Prefix)
+	program, err := workers.CommandOf(j, l.Path, rec.Job.Program)
 	return remote.Job{
 		Kind: remote.Agent, System: rec.ID.System, Slice: rec.ID.Slice, N: rec.ID.N,
-		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit, Setup: there(rec.Job.Setup),
-		Save: conf.Git.SnapshotEvery.Milliseconds(), Work: true,
-		Command: remote.Command{
-			Program: rec.Job.Program, Argv: there(j.Argv), Env: there(j.Env), Dir: dir, Marks: j.Marks,
-			Limit: j.Limit.Milliseconds(), Leaves: "nothing", Apart: j.Apart, Talks: j.Talks, Unwrap: j.Unwrap,
-		},
-		Needs: x.job.needs,
+		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit, Setup: workers.There(rec.Job.Setup, l.Path),
+		SetupLimit: conf.Git.SetupLimit.Milliseconds(), Save: conf.Git.SnapshotEvery.Milliseconds(), Work: true, Brief: brief, Command: program, Needs: x.job.needs,
+	}, err
+}
+
+// brief returns the text of the agent's brief if its command line names the file, whose path becomes
+// the placeholder that the worker replaces.
+func (x *far) brief(j *executor.Job) (string, error) {
+	path := x.server.runs.Files.Brief(x.rec.ID.Slice, x.rec.ID.N)
+	if !slices.ContainsFunc(j.Argv, func(arg string) bool { return strings.Contains(arg, path) }) {
+		return "", nil
 	}
+	j.Argv = slices.Clone(j.Argv)
+	for i := range j.Argv {
+		j.Argv[i] = strings.ReplaceAll(j.Argv[i], path, remote.BriefPlace)
+	}
+	text, err := durable.ReadFile(path)
+	return string(text), err
 }
 
 // Find goes on with the agent of a gl serve that is gone. One that was never sent is lost.
 func (x *far) Find(lost executor.Lost) executor.Run {
-	r := newRun(x.server, x.job.name)
-	x.server.call(func() {
-		s := x.server
-		x.job.mu.Lock()
-		x.job.run = r
-		x.job.mu.Unlock()
-		a := s.known[x.job.name]
-		if a == nil || a.Newest < x.rec.Life.Remote.Lease {
-			r.begin(0)
-			r.lose(remote.Vacant{Worker: x.rec.Life.Remote.Worker, Why: "gl serve ended before the job was sent"})
-			return
-		}
-		r.begin(a.Base + lost.Seen)
-		if e, ok := s.settles[x.job.name]; ok {
-			delete(s.settles, x.job.name)
-			r.settle(e)
-		}
-	})
-	return r
+	now := x.rec.Life.Remote
+	return x.job.find(now.Worker, now.Lease, lost.Seen)
 }
 
 // Fetch returns the work as the worker has offered it, on the lineage's branch.
@@ -164,24 +124,12 @@ func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOp
 	if err != nil {
 		return nil, err
 	}
-	var unsaved remote.Text
-	if r := x.job.current(); o.Last && r != nil && r.result != nil {
-		unsaved = r.result.Unsaved
-		if r.result.Commit != "" {
-			if err := x.server.collect(ctx, r.fence, l, r.result.Commit, o.Why); err != nil {
-				x.server.leave()
-				return nil, err
-			}
-			if err := x.server.understand(ctx, x.rec, x.began(), r.result.Commit); err != nil {
-				return nil, err
-			}
-		}
+	snap, err := x.job.fetch(ctx, repo, l, o)
+	r := x.job.current()
+	if err != nil || !o.Last || r == nil || r.result == nil || r.result.Commit == "" {
+		return snap, err
 	}
-	snap, err := repo.Snapshots.Take(ctx, l, o)
-	if snap != nil && unsaved != "" {
-		snap.Failed = append(snap.Failed, git.Failure{Path: "the worktree on its worker", Why: string(unsaved)})
-	}
-	return snap, err
+	return snap, x.server.understand(ctx, x.rec, x.began(), r.result.Commit)
 }
 
 // leave keeps a wrapper from judging work that couldn't be collected since gl serve ends: the next

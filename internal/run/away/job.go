@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,18 +18,15 @@ import (
 
 // A job is a remote attempt whose wrapper runs as a goroutine of this process.
 type job struct {
-	name  string // on workers
+	errand
 	id    attempt.Identity
 	needs remote.Needs
 	stop  chan os.Signal
 	told  bool // that it is to end
 
-	placements int       // on workers after the first one
-	next       time.Time // no placement before
-
-	mu  sync.Mutex
-	run *run            // the agent's newest start; nil before the first
-	to  *workers.Worker // for the next start; nil for the one in the record
+	placements int             // on workers after the first one
+	due        time.Time       // no placement before
+	to         *workers.Worker // for the next start; nil for the one in the record
 }
 
 // nameOf returns an attempt's name on workers.
@@ -38,27 +34,11 @@ func nameOf(id attempt.Identity) string {
 	return remote.AttemptName(id.System, id.Slice, id.N, id.Token)
 }
 
-// current returns the newest run.
-func (j *job) current() *run {
+// next returns the worker of the next start; nil for the one in the record.
+func (j *job) next() *workers.Worker {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.run
-}
-
-func (j *job) more() {
-	if r := j.current(); r != nil {
-		r.more()
-	}
-}
-
-// settle ends the newest run, and reports whether there is one.
-func (j *job) settle(e remote.Settle) bool {
-	r := j.current()
-	if r == nil || r.isOver() {
-		return false
-	}
-	r.settle(e)
-	return true
+	return j.to
 }
 
 // takeOver starts the wrappers of attempts that a scheduler has placed.
@@ -91,6 +71,9 @@ func (s *server) adopt() {
 		return
 	}
 	open := map[string]bool{}
+	for name := range workers.Testings(s.runs.Files.Dir()) {
+		open[name] = true
+	}
 	for _, r := range live {
 		if r.Life.Remote == nil || r.Life.Phase != plan.Preparing && r.Life.Phase != plan.Started {
 			continue
@@ -120,14 +103,14 @@ func (s *server) close(name string) {
 // attend runs the wrapper of an attempt.
 func (s *server) attend(r *attempt.Record) {
 	j := &job{
-		name: nameOf(r.ID), id: r.ID, stop: make(chan os.Signal, 4),
+		errand: errand{server: s, name: nameOf(r.ID)}, id: r.ID, stop: make(chan os.Signal, 4),
 		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches, Labels: r.Life.Remote.Labels},
 	}
 	var err error
 	if j.needs.Files, err = workers.Files(s.life, s.trees.Git.Top); err != nil {
 		s.cfg.Tell(err.Error())
 	}
-	s.jobs[j.name] = j
+	s.jobs[j.name], s.errands[j.name] = j, &j.errand
 	x := &far{server: s, job: j, rec: r}
 	w := s.cfg.Wrapper(r, x, j.stop)
 	w.Settler.Executor = x
@@ -145,23 +128,20 @@ func (s *server) attend(r *attempt.Record) {
 func (s *server) over(j *job, final *attempt.Record, err error) {
 	if s.jobs[j.name] == j {
 		delete(s.jobs, j.name)
+		delete(s.errands, j.name)
 	}
 	if err != nil && !late(err) {
 		s.cfg.Tell(fmt.Sprintf("%s: %v", j.id.Name(), err))
 	}
-	a := s.known[j.name]
-	if a == nil || err != nil && !late(err) {
+	if err != nil && !late(err) {
 		return // the next look finds it again
 	}
-	fence := remote.Fence{Attempt: j.name, Lease: a.Newest}
-	if r := j.current(); err == nil && r != nil && r.settledAs(fence) { // its work is home
-		keep := final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success
-		if err := s.step(remote.Done{Fence: fence, Keep: keep}); err != nil {
-			s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
-			return // the next look finds it again
-		}
+	keep := err == nil && (final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success)
+	if err != nil { // the attempt is another's: what its worker has is kept
+		s.close(j.name)
+	} else if err := j.done(keep); err != nil {
+		s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
 	}
-	s.close(j.name)
 }
 
 // look does what is due each second: it ends what is to be stopped, notices what was settled by
@@ -221,10 +201,10 @@ func (s *server) place(live []*attempt.Record) {
 		s.cfg.Tell(err.Error())
 		return
 	}
-	busy := workers.Busy(live)
+	busy := workers.Busy(s.runs.Files.Dir(), live)
 	for name, v := range s.vacant {
 		j := s.jobs[name]
-		if j == nil || time.Now().Before(j.next) {
+		if j == nil || time.Now().Before(j.due) {
 			continue
 		}
 		r := j.current()
@@ -243,7 +223,7 @@ func (s *server) place(live []*attempt.Record) {
 		delete(s.vacant, name)
 		busy[w.Name]++
 		j.placements++
-		j.next = time.Now().Add(time.Duration(j.placements) * time.Second)
+		j.due = time.Now().Add(time.Duration(j.placements) * time.Second)
 		j.mu.Lock()
 		j.to = w
 		j.mu.Unlock()

@@ -1,6 +1,8 @@
 package away
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,15 +15,17 @@ import (
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/executor"
+	"greenlight/internal/run/workers"
 )
 
 // A run is one start of an agent on a worker. Its output is read from the part of the worker's log
 // that is home.
 type run struct {
 	server *server
-	name   string // of the attempt
-	from   int64  // where in the attempt's file the output begins that isn't known yet
-	handle command.Handle
+	name   string // of the errand
+	talks  bool   // it hears lines
+	apart  bool   // its log has stdout, and notes of stderr; otherwise it is one stream
+	from   int64  // where in the errand's file the output begins that isn't known yet
 
 	output chan executor.Chunk
 	news   chan struct{} // receives a value when the log is longer
@@ -29,15 +33,25 @@ type run struct {
 
 	mu     sync.Mutex
 	over   bool
+	hungUp bool
+	lines  []remote.Speak // that the machine hasn't got yet
+	told   int            // bytes of these
+	onWay  int            // bytes of lines that the machine has, and the program may not have
+	ctxErr error          // why it is being ended; nil unless a context is over
 	res    command.Result
 	err    error
 	result *remote.Result // nil until it is settled
 	fence  remote.Fence   // of result
 }
 
-func newRun(s *server, name string) *run {
-	return &run{server: s, name: name, output: make(chan executor.Chunk, 64),
-		news: make(chan struct{}, 1), exited: make(chan struct{})}
+// newRun returns a run of a program; nil if that isn't known any more.
+func newRun(s *server, name string, c *remote.Command) *run {
+	r := &run{server: s, name: name, output: make(chan executor.Chunk, 64),
+		news: make(chan struct{}, 1), exited: make(chan struct{}), apart: true}
+	if c != nil {
+		r.talks, r.apart = c.Talks, c.Apart || c.Talks
+	}
+	return r
 }
 
 // begin begins to read the log from there on.
@@ -46,7 +60,8 @@ func (r *run) begin(from int64) {
 	go r.read()
 }
 
-func (r *run) Handle() command.Handle        { return r.handle }
+// Handle returns no process: a worker's job is known by its name.
+func (r *run) Handle() command.Handle        { return command.Handle{} }
 func (r *run) Output() <-chan executor.Chunk { return r.output }
 func (r *run) Exited() <-chan struct{}       { return r.exited }
 
@@ -55,18 +70,67 @@ func (r *run) Wait() (command.Result, error) {
 	return r.res, r.err
 }
 
+// talkRoom is how many bytes may be on their way to one program.
+const talkRoom = 1 << 20
+
+// Talk has the worker tell the program a line. To one that is over it says nothing, as a local
+// process does.
 func (r *run) Talk(line []byte) error {
-	if r.isOver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.talks || r.hungUp:
 		return executor.ErrHungUp
+	case r.over:
+		return nil
+	case r.told+r.onWay+len(line) > talkRoom || len(line) > remote.MaxLine:
+		return executor.ErrNoRoom
 	}
-	r.server.post(remote.Speak{Attempt: r.name, Line: line})
+	r.told += len(line)
+	r.tell(remote.Speak{Attempt: r.name, Line: line})
 	return nil
 }
 
+// CloseTalk has the worker end the program's input.
 func (r *run) CloseTalk() {
-	if !r.isOver() {
-		r.server.post(remote.Speak{Attempt: r.name, Close: true})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.talks && !r.hungUp && !r.over {
+		r.tell(remote.Speak{Attempt: r.name, Close: true})
 	}
+	r.hungUp = true
+}
+
+// tell has the loop take a line. It is called with the run's lock, for the order of lines.
+func (r *run) tell(e remote.Speak) {
+	r.lines = append(r.lines, e)
+	if len(r.lines) > 1 {
+		return // it is being done
+	}
+	go func() {
+		for more := true; more; {
+			r.mu.Lock()
+			e := r.lines[0]
+			r.mu.Unlock()
+			r.server.inLoop(func() error { return r.server.step(e) })
+			r.mu.Lock()
+			r.told -= len(e.Line)
+			r.lines = r.lines[1:]
+			more = len(r.lines) > 0 && r.server.life.Err() == nil
+			r.mu.Unlock()
+		}
+	}()
+}
+
+// unread takes in what the machine has for the program.
+func (r *run) unread(t *remote.Talk) {
+	n := 0
+	for i := range t.Lines {
+		n += len(t.Lines[i].Text)
+	}
+	r.mu.Lock()
+	r.onWay = n
+	r.mu.Unlock()
 }
 
 func (r *run) End()  { r.halt(false) }
@@ -86,6 +150,22 @@ func (r *run) halt(kill bool) {
 	})
 }
 
+// heed ends the job with a context, unless gl serve ends.
+func (r *run) heed(ctx context.Context) {
+	select {
+	case <-r.exited:
+		return
+	case <-ctx.Done():
+	}
+	if r.server.life.Err() != nil {
+		return
+	}
+	r.mu.Lock()
+	r.ctxErr = ctx.Err()
+	r.mu.Unlock()
+	r.End()
+}
+
 func (r *run) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +182,7 @@ func (r *run) more() {
 
 // settle ends the run with what its worker has offered.
 func (r *run) settle(e remote.Settle) {
-	res, err := ended(&e.Result)
+	res, err := workers.ResultOf(&e.Result)
 	r.mu.Lock()
 	r.result, r.fence = &e.Result, e.Fence
 	r.mu.Unlock()
@@ -127,33 +207,15 @@ func (r *run) finish(res command.Result, err error) {
 	if r.over {
 		return
 	}
+	if r.ctxErr != nil {
+		err = r.ctxErr
+	}
 	r.over, r.res, r.err = true, res, err
 	close(r.exited)
 }
 
 // unseen is the result of a job that is over without anybody having seen how.
 func unseen() command.Result { return command.Result{ExitCode: -1, Unseen: true} }
-
-// ended returns a worker's result as that of a job here.
-func ended(r *remote.Result) (command.Result, error) {
-	res := command.Result{
-		Program: string(r.Program), ExitCode: r.ExitCode, Signal: string(r.Signal), TimedOut: r.TimedOut,
-		OutOfMemory: r.Memory, Last: string(r.Last), Duration: time.Duration(r.Took) * time.Millisecond,
-	}
-	for _, left := range r.Left {
-		res.Left = append(res.Left, string(left))
-	}
-	if r.Leftover != "" {
-		res.Leftover = errors.New(string(r.Leftover))
-	}
-	switch r.How {
-	case remote.Failed:
-		return res, &executor.PlaceError{Reason: string(r.Reason)}
-	case remote.Crashed:
-		res.ExitCode, res.Unseen = -1, true
-	}
-	return res, nil
-}
 
 // read passes on what is home of the worker's log, line by line: the offset at which a later gl
 // serve goes on is then in the attempt's own log.
@@ -176,7 +238,7 @@ func (r *run) read() {
 			return
 		}
 		if over {
-			split.End(r.line)
+			split.End(r.line) // of one stream, everything is passed on by now
 			return
 		}
 	}
@@ -192,7 +254,11 @@ func (r *run) pass(pos int64, split *lines.Splitter) (end int64, ok bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := file.ReadAt(buf, pos)
-		split.Write(buf[:n], r.line)
+		if r.apart {
+			split.Write(buf[:n], r.line)
+		} else if n > 0 {
+			r.put(executor.Chunk{Data: bytes.Clone(buf[:n])})
+		}
 		pos += int64(n)
 		if err != nil || n == 0 {
 			return pos, errors.Is(err, io.EOF) || err == nil
@@ -215,6 +281,10 @@ func (r *run) line(p lines.Piece) {
 			c.Data = append(c.Data, '\n')
 		}
 	}
+	r.put(c)
+}
+
+func (r *run) put(c executor.Chunk) {
 	select {
 	case r.output <- c:
 	case <-r.server.life.Done():

@@ -15,7 +15,7 @@ const lineBytes = 256 << 10
 
 // Command runs a configured command to its end. If ctx ends, the command is ended, and the
 // error is ctx's. Other errors mean that the command couldn't be started.
-func Command(ctx context.Context, x Executor, s command.Spec) (command.Result, error) {
+func Command(ctx context.Context, x Starter, s command.Spec) (command.Result, error) {
 	j := Job{Argv: s.Argv, Dir: s.Dir, Env: s.Env, Files: s.Files, Box: s.Box, Limit: s.Limit}
 	if s.Mark != "" {
 		j.Env, j.Marks, j.Leaves = append(slices.Clip(s.Env), s.Mark), []string{s.Mark}, Nothing

@@ -16,12 +16,18 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// An Executor runs jobs. Package executortest has the tests that every implementation passes.
-type Executor interface {
+// A Starter starts jobs.
+type Starter interface {
 	// Start starts a job. record makes its handle durable: the program runs only once record
 	// has returned nil. Otherwise it never runs, and Start returns record's error. When ctx
 	// ends, the job is ended.
 	Start(ctx context.Context, j Job, record func(command.Handle) error) (Run, error)
+}
+
+// An Executor runs jobs: Local as processes of this machine, package away's on a worker. Package
+// executortest has the tests that every implementation passes.
+type Executor interface {
+	Starter
 
 	// Find returns a job that another process has started and no longer attends to.
 	Find(l Lost) Run
@@ -101,7 +107,9 @@ type Run interface {
 
 // A Chunk is some of a program's output, as it came: lines, and parts of lines.
 type Chunk struct {
-	Stderr bool // of a job whose streams are told apart
+	// Stderr is set for a job whose streams are told apart. A worker tells them apart by lines: it
+	// ends the last one, and cuts long ones of stderr.
+	Stderr bool
 	Note   bool // a line about the job by the machine that runs it
 	Data   []byte
 }

@@ -23,6 +23,7 @@ import (
 //	leases/F.run        the process that works for it
 //	leases/F.log.N      its log
 //	leases/F.setup.log  what its setup wrote
+//	leases/F.brief      its brief
 type files struct{ dir string }
 
 func (s files) path(names ...string) string {
@@ -115,7 +116,7 @@ func (s files) recorded(f remote.Fence) (*process, error) {
 
 // remove removes a lease's files, the one that says that there is a lease last.
 func (s files) remove(f remote.Fence) error {
-	for _, ending := range []string{".run", ".setup.log", ".json"} {
+	for _, ending := range []string{".run", ".setup.log", ".brief", ".json"} {
 		err := durable.Unlink(s.lease(f, ending))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -1,6 +1,7 @@
 package hands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/executor"
+	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/include"
 	"greenlight/internal/workspace/site"
 )
@@ -42,6 +44,7 @@ type run struct {
 	site   *site.Site      // once it is prepared
 	asks   *asks
 	exec   executor.Run // once it is launched
+	tested string       // the commit that is checked out for tests; "" for other jobs
 }
 
 // A step is how far a run is.
@@ -108,8 +111,21 @@ func (r *run) fail(err error) {
 		err = errHalted
 	}
 	r.mu.Unlock()
-	r.finish(remote.Result{How: remote.Failed, ExitCode: -1, Reason: remote.Text(err.Error())})
+	res := remote.Result{How: remote.Failed, ExitCode: -1, Reason: remote.Text(err.Error())}
+	if program := new(programError); errors.As(err, &program) {
+		res.Program = remote.Text(program.path)
+	}
+	r.finish(res)
 }
+
+// A programError is why a program can't be started in a worktree that is ready.
+type programError struct {
+	path string
+	err  error
+}
+
+func (e *programError) Error() string { return e.err.Error() }
+func (e *programError) Unwrap() error { return e.err }
 
 func (r *run) tryPrepare() error {
 	if err := r.place.endEarlier(r.f); err != nil {
@@ -121,7 +137,7 @@ func (r *run) tryPrepare() error {
 	}
 	s := &site.Site{
 		Root: r.place.repo.root(r.job.Command.Dir), Run: executor.Commands(r.place.local), Repo: repo, Lineage: l,
-		Setup:    site.Setup{Command: r.fill(l.Path, r.job.Setup), Limit: setupLimit},
+		Setup:    site.Setup{Command: r.fill(l.Path, r.job.Setup), Limit: cmp.Or(milliseconds(r.job.SetupLimit), setupLimit)},
 		SetupLog: r.place.files.lease(r.f, ".setup.log"),
 		Sandbox:  site.Sandbox{On: r.job.Needs.Sandbox != "", Caches: r.job.Needs.Caches},
 		Include:  &include.Options{From: r.place.include, Only: r.files()},
@@ -141,7 +157,13 @@ func (r *run) tryPrepare() error {
 	if err := s.Make(r.ctx); err != nil {
 		return err
 	}
-	return s.Hold().Continue(r.ctx, r.job.Commit)
+	if err := s.Hold().Continue(r.ctx, r.job.Commit); err != nil {
+		return err
+	}
+	if r.job.Kind == remote.Tests {
+		r.tested, err = git.ResolveCommit(r.ctx, l.Admin, "HEAD")
+	}
+	return err
 }
 
 // setupLimit bounds setup where the job has no limit of its own.
@@ -152,7 +174,8 @@ func (r *run) files() []string { return append([]string{}, r.job.Needs.Files...)
 
 // fill puts this worker's paths in place of the placeholders.
 func (r *run) fill(top string, list []string) []string {
-	p := strings.NewReplacer(remote.WorktreePlace, top, remote.PluginPlace, r.place.plugin)
+	p := strings.NewReplacer(remote.WorktreePlace, top, remote.PluginPlace, r.place.plugin,
+		remote.BriefPlace, r.place.files.lease(r.f, ".brief"))
 	list = slices.Clone(list)
 	for i := range list {
 		list[i] = p.Replace(list[i])
@@ -220,6 +243,9 @@ func (r *run) tryLaunch() error {
 		func(h command.Handle) error {
 			return r.place.files.record(r.f, process{Handle: h, Marks: job.Marks})
 		})
+	if err != nil && !errors.As(err, new(*executor.BoxError)) {
+		return &programError{job.Path, err}
+	}
 	return err
 }
 
@@ -231,11 +257,18 @@ func (r *run) program() (j executor.Job, err error) {
 		return j, err
 	}
 	env = agent.WithEnv(env, []string{relay.Variable + "=" + r.asks.path})
-	path, err := paths.Program(r.fill(s.Lineage.Path, []string{r.job.Command.Program})[0], s.Dir())
+	name := r.fill(s.Lineage.Path, []string{r.job.Command.Program})[0]
+	path, err := paths.Program(name, s.Dir())
 	if err != nil {
-		return j, err
+		return j, &programError{name, err}
 	}
 	argv := r.fill(s.Lineage.Path, r.job.Command.Argv)
+	if r.job.Brief != "" {
+		err := os.WriteFile(r.place.files.lease(r.f, ".brief"), []byte(r.job.Brief), 0o600)
+		if err != nil {
+			return j, err
+		}
+	}
 	if r.job.Kind == remote.Agent {
 		if argv, err = s.AgentArgv(path, argv, env); err != nil {
 			return j, err
@@ -294,7 +327,7 @@ func (r *run) watch() {
 		r.note("the program left processes running, which gl has ended: " +
 			strings.Join(res.Left, ", "))
 	}
-	result.Last = remote.Text(h.last.Text)
+	result.Last, result.Tested = remote.Text(h.last.Text), r.tested
 	r.closeSite()
 	r.finish(result)
 }
@@ -304,7 +337,7 @@ func resultOf(res command.Result, err error) remote.Result {
 	r := remote.Result{
 		How: remote.Exited, Program: remote.Text(res.Program), ExitCode: res.ExitCode,
 		Signal: remote.Text(res.Signal), TimedOut: res.TimedOut, Memory: res.OutOfMemory,
-		Took: res.Duration.Milliseconds(),
+		Took: max(res.Duration.Milliseconds(), 1),
 	}
 	const most = 64
 	for _, left := range res.Left[:min(len(res.Left), most)] {

@@ -18,10 +18,12 @@ import (
 	"greenlight/internal/base/environ"
 	"greenlight/internal/base/proc"
 	"greenlight/internal/core/agent"
+	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
+	"greenlight/internal/run/workers"
 	"greenlight/internal/workspace/site"
 	"greenlight/internal/workspace/worktree"
 )
@@ -46,6 +48,8 @@ type bed struct {
 	started func(command.Handle) error
 	setUp   func(manifests string) error
 
+	fleet  *fleet
+	commit string     // that is checked out
 	site   *site.Site // once it is made
 	caches []string   // in it, of earlier runs: see worktree.Caches
 }
@@ -100,20 +104,77 @@ func (b *bed) key(tree string) (testrun.Key, error) {
 		Dir: strings.TrimSuffix(b.repo.Git.Prefix, "/")}
 	var err error
 	key.Toolchain, err = testrun.Toolchain(command.Argv, b.site.Dir(), b.site.Lineage.Path)
+	if err != nil && b.commands.conf.Config.Test.Where == project.WhereWorkers {
+		return key, nil // it may be on workers alone
+	}
 	return key, err
 }
 
-// run runs the tests on what is checked out.
+// run runs the tests on what is checked out, here or on a worker.
 func (b *bed) run(ctx context.Context, key testrun.Key, log string) (*testrun.Verdict, error) {
+	for {
+		w, left, err := b.fleet.place(ctx, key.Tree)
+		if err != nil {
+			return nil, err
+		}
+		var v *testrun.Verdict
+		if w == nil {
+			v, err = b.runHere(ctx, key, log)
+			left()
+			return v, err
+		}
+		v, err = b.runOn(ctx, w, key, log)
+		left()
+		if b.fleet.ended(ctx, w, v, err) {
+			return v, err
+		}
+	}
+}
+
+// spec returns what a run of the tests is, wherever it runs.
+func (b *bed) spec(key testrun.Key, log string) testrun.Spec {
 	test := b.commands.conf.Config.Test
-	b.tell("running %s", test.Command.Line)
-	v, err := testrun.Run(ctx, testrun.Spec{
-		Executor: executor.NewLocal(b.self), Command: test.Command, Root: b.project.Root,
-		Top: b.site.Lineage.Path,
-		Dir: b.site.Dir(), Env: b.site.Env(b.site.Environ()), Limit: test.Limit,
-		Box: b.site.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain,
-		Log: b.logFile(log + ".tests.log"), Started: b.started, Mark: b.name, Caches: b.caches,
-	})
+	return testrun.Spec{
+		Command: test.Command, Root: b.project.Root, Top: b.site.Lineage.Path, Dir: b.site.Dir(),
+		Limit: test.Limit, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain,
+		Log: b.logFile(log + ".tests.log"), Mark: b.name,
+	}
+}
+
+// runOn runs the tests on a worker. An error means that it has no verdict.
+func (b *bed) runOn(ctx context.Context, w *workers.Worker, key testrun.Key, log string) (
+	*testrun.Verdict, error) {
+	needs, err := b.fleet.needs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := b.commands.conf.Config
+	spec := b.spec(key, log)
+	spec.Executor = &workers.Tester{
+		Runs: b.project.Runs.Files.Dir(), Worker: w.Name, Top: b.site.Lineage.Path,
+		Job: remote.Job{
+			Kind: remote.Tests, Commit: b.commit, Setup: config.Git.Setup,
+			SetupLimit: config.Git.SetupLimit.Milliseconds(), Needs: needs,
+		},
+	}
+	b.tell("running %s on worker %s", config.Test.Command.Line, w.Name)
+	v, err := testrun.Run(ctx, spec)
+	if v != nil {
+		v.Worker = w.Name
+	}
+	return v, err
+}
+
+// runHere runs the tests in the bed's own worktree.
+func (b *bed) runHere(ctx context.Context, key testrun.Key, log string) (*testrun.Verdict, error) {
+	spec := b.spec(key, log)
+	spec.Executor, spec.Env = executor.NewLocal(b.self), b.site.Env(b.site.Environ())
+	spec.Box, spec.Started, spec.Caches = b.site.Box, b.started, b.caches
+	b.tell("running %s", spec.Command.Line)
+	v, err := testrun.Run(ctx, spec)
+	if err == nil {
+		b.fleet.endedHere(v)
+	}
 	if err != nil || v.Green() {
 		return v, err
 	}
@@ -152,6 +213,7 @@ func (b *bed) checkOut(ctx context.Context, commit, manifests string) error {
 	if err := b.site.Hold().Checkout(ctx, commit); err != nil {
 		return err
 	}
+	b.commit = commit
 	if err := b.sweep(ctx); err != nil {
 		return err
 	}

@@ -341,7 +341,7 @@ func (q *Queue) newBeds(t *turn) *beds {
 	b.make = func(k int) *bed {
 		return &bed{
 			project: t.project, repo: t.repo, self: q.Self, environ: q.Environ,
-			commands: t.commands, tell: q.tells(), name: "lane-" + strconv.Itoa(k),
+			commands: t.commands, fleet: t.fleet, tell: q.tells(), name: "lane-" + strconv.Itoa(k),
 			lineage: func(ctx context.Context) (*worktree.Lineage, error) {
 				return t.repo.Lineages.Car(ctx, k)
 			},

@@ -40,6 +40,7 @@ type cars struct {
 	beds     *beds
 	signs    *signs
 	width    *width
+	fleet    *fleet
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
@@ -91,6 +92,7 @@ func (q *Queue) newCars(t *turn) *cars {
 		most: min(t.project.Config.Max, mostMeasured),
 	}
 	c.width.follow()
+	c.fleet = t.fleet
 	t.bench.others, t.bench.measure = c.beds, func(v *testrun.Verdict) { c.width.took(1, v) }
 	return c
 }
@@ -138,12 +140,22 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || c.width.wanted() < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || max(c.width.wanted(), c.atOnce()) < 2 || !test.Command.IsSet() || c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
 	return !red && err == nil, ctx.Err() // one after the other shows each the error
 }
+
+// atOnce returns how many tests there may be at once, here and on workers.
+func (c *cars) atOnce() int {
+	here := c.width.atOnce()
+	c.fleet.allow(here)
+	return max(here, min(here+c.fleet.room(), mostBeds))
+}
+
+// mostBeds is the most worktrees of the queue, each for one run of the tests.
+const mostBeds = 32
 
 // several reports whether there is, or soon may be, more than one entry in the queue, and more than
 // one may be tested at once. One by itself needs no train.
@@ -159,7 +171,7 @@ func (c *cars) several(ctx context.Context) (bool, error) {
 		}
 	}
 	c.width.prepare(ctx, entries)
-	return (entries > 1 || atWork) && c.width.atOnce() > 1, err
+	return (entries > 1 || atWork) && c.atOnce() > 1, err
 }
 
 // pass judges what can be judged, and starts and ends runs. Without any run afterwards nothing can
@@ -236,7 +248,7 @@ func (c *cars) state(ctx context.Context) (train.State, error) {
 	c.width.prepare(ctx, len(entries))
 	c.coupling.base, c.coupling.failed = lane, map[string]error{}
 	return train.State{
-		Alone: c.width.alone(), Width: c.width.atOnce(), Base: base, Queue: entries,
+		Alone: c.width.alone(), Width: c.atOnce(), Base: base, Queue: entries,
 		Train: c.order.train, Passed: c.order.passed,
 		Merge: func(on train.Tip, e train.Entry) train.Merged {
 			return c.coupling.merge(ctx, on, e)
@@ -411,7 +423,7 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 
 // start starts a run, unless all worktrees are still in use.
 func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
-	bed := c.beds.free(c.width.atOnce(), j)
+	bed := c.beds.free(c.atOnce(), j)
 	if bed == nil || j.Again && c.width.alone() && len(c.beds.runs) > 0 {
 		return nil // what was ended isn't over yet
 	}
@@ -459,7 +471,7 @@ func (c *cars) take(r *run) error {
 		return nil
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
-	if r.verdict.Green() {
+	if r.verdict.Green() && c.fleet.unused() {
 		c.width.took(r.company(), r.verdict)
 	}
 	if !r.verdict.Green() && !final {
@@ -474,7 +486,7 @@ func (c *cars) take(r *run) error {
 func (c *cars) settle(r *run) {
 	tree, v := r.job.Tip.Tree, r.verdict
 	if first := c.known.failed[tree]; first != nil && v.Green() {
-		if c.bench.tellFlaky(first.verdict, v); first.beside && !r.beside {
+		if c.bench.tellFlaky(first.verdict, v); first.beside && !r.beside && first.verdict.Worker == "" {
 			c.width.vanished()
 		}
 	}

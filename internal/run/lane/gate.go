@@ -28,6 +28,9 @@ func runOf(v *testrun.Verdict) gate.TestRun {
 	if v == nil {
 		return gate.TestRun{}
 	}
+	if v.Worker != "" {
+		return attempt.RunOf(v, "worker "+v.Worker)
+	}
 	return attempt.RunOf(v, "the merge queue's worktree")
 }
 

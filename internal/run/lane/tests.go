@@ -128,7 +128,11 @@ func (b *bench) recorded(tree string) (testrun.Key, *testrun.Verdict) {
 	if err != nil {
 		return key, nil
 	}
-	return key, cmp.Or(b.seen[key], b.cache().Get(key))
+	v := cmp.Or(b.seen[key], b.cache().Get(key))
+	if v != nil && v.Worker != "" && b.commands.conf.Config.Test.Where == project.WhereHere {
+		return key, nil
+	}
+	return key, v
 }
 
 // gained returns how many more tests pass with what an attempt landed, negative for fewer; nil if
@@ -200,7 +204,7 @@ func (b *bench) run(ctx context.Context, key testrun.Key, of tested) (*testrun.V
 	if err == nil {
 		b.events.tellVerdict(of, v)
 	}
-	if err == nil && v.Green() && len(b.others.runs) == 0 {
+	if err == nil && v.Green() && v.Worker == "" && len(b.others.runs) == 0 {
 		b.measure(v)
 	}
 	return v, errors.Join(err, b.file.save())

@@ -25,6 +25,7 @@ type turn struct {
 	commands *commands
 	settler  attempt.Settler
 	file     *file
+	fleet    *fleet
 
 	line      *line
 	tip       *tip
@@ -76,6 +77,10 @@ func (q *Queue) lock(ctx context.Context) (*turn, error) {
 // furnish makes the turn's parts in the order in which they depend on each other.
 func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
+	t.fleet = &fleet{
+		project: pr, repo: repo, commands: t.commands, tell: q.notes(), unfit: map[string]time.Time{},
+		red: map[string]string{}, took: map[string]time.Duration{},
+	}
 	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
 	t.bench = &bench{
 		project: pr, repo: repo, commands: t.commands, trees: read.trees, file: t.file,
@@ -84,7 +89,7 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 	t.bench.bed = &bed{
 		project: pr, repo: repo, self: q.Self, environ: q.Environ, commands: t.commands, tell: tell,
 		name: "lane", lineage: repo.Lineages.Lane, trees: read.trees, manifests: t.file.Manifests,
-		started: t.bench.started, setUp: t.bench.setUp,
+		started: t.bench.started, setUp: t.bench.setUp, fleet: t.fleet,
 	}
 	t.tip = &tip{
 		project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,

@@ -98,6 +98,7 @@ type Test struct {
 	Batch time.Duration
 	// how many merges of the queue are tested side by side; 0 to find the number by measuring
 	Parallel int
+	Where    string         // where tests of merges run: WhereAuto, WhereHere, WhereWorkers
 	Pattern  *regexp.Regexp // finds the counts in the output; nil to use the built-in runners
 
 	Removable []string // patterns of paths where tests may be removed without asking
@@ -109,14 +110,14 @@ type Workers struct {
 	Lost  time.Duration // without contact, after which a worker's jobs go to another
 }
 
-// The values of Workers.Where.
+// The values of Workers.Where and Test.Where.
 const (
-	WhereAuto    = "auto"    // in the slots here first, then on workers
+	WhereAuto    = "auto"    // here and on workers
 	WhereHere    = "here"    // on this machine alone
 	WhereWorkers = "workers" // on workers alone
 )
 
-// Wheres returns the values of workers.where.
+// Wheres returns the values of workers.where and test.where.
 func Wheres() []string { return []string{WhereAuto, WhereHere, WhereWorkers} }
 
 // Git is the configuration of git worktrees.
@@ -213,7 +214,7 @@ func DefaultConfig() Config {
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute,
 			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
 			CommitState: true},
-		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
+		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute, Where: WhereHere}, Notify: defaultNotify(),
 		Workers: Workers{Where: WhereAuto, Lost: 10 * time.Minute},
 	}
 }
@@ -444,6 +445,7 @@ func (c *Config) test(s *section) {
 	s.get("pattern", func(raw json.RawMessage) error { return pattern(raw, &t.Pattern) })
 	s.get("removable", func(raw json.RawMessage) error { return pathPatterns(raw, &t.Removable) })
 	s.get("parallel", func(raw json.RawMessage) error { return parallelTests(raw, &t.Parallel) })
+	s.get("where", func(raw json.RawMessage) error { return oneOf(raw, Wheres(), &t.Where) })
 	s.spans(t.spans())
 }
 

@@ -151,6 +151,12 @@ func testSettings(c Config) []knownSetting {
 			More: "Each in a worktree of its own, on top of those ahead of it in the merge queue. auto measures how " +
 				"many finish the most in a minute; it repeats failed tests alone, and goes back to one at a time " +
 				"if they share a port or a database. 1 tests one after the other, or several in one batch."}},
+		{"test.where", rawJSON(c.Test.Where), parsedSetting, About{
+			Line: "where the tests of merges run, once workers have joined",
+			More: "auto gives them to workers with free slots, unless they are faster here; what fails on a worker " +
+				"is repeated here. workers runs them here only if none is connected, here on this machine alone. " +
+				"A worker tests each merge in a new worktree, with git.setup. Its word counts then: turn this on for machines you trust with that.",
+			Values: Wheres()}},
 	}
 	list = append(list, durations("test.", c.Test.spans(), map[string]About{
 		"timeout_minutes": {Line: "how long the tests may take", Example: "10"},

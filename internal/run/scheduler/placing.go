@@ -50,7 +50,7 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	live, _, _ := s.cfg.Project.Runs.Live() // what can't be read takes no slot of a worker
 	p := &placing{
 		project: s.cfg.Project, local: s.local(), serial: s.slots.Serial, trees: s.cfg.Tools.Trees,
-		runs: s.cfg.Project.Runs, list: l, busy: workers.Busy(live), here: s.slots.here,
+		runs: s.cfg.Project.Runs, list: l, busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live), here: s.slots.here,
 	}
 	if slots > 0 {
 		var err error

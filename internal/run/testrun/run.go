@@ -61,6 +61,8 @@ type Verdict struct {
 
 	// directories with results of earlier runs that this one may have used
 	Caches []string `json:"caches,omitempty"`
+	// the worker that ran it; "" for this machine
+	Worker string `json:"worker,omitempty"`
 
 	Used Usage `json:"-"` // of a run that has just ended
 }
@@ -121,7 +123,7 @@ func (v *Verdict) Duration() time.Duration {
 
 // A Spec is a run of the tests.
 type Spec struct {
-	Executor executor.Executor
+	Executor executor.Starter
 	Command  Command
 	Root     string // the project's root, to which the path of Log is relative
 	Top      string // top of the tested tree

@@ -95,6 +95,13 @@ func (l *List) Find(name string) *Worker {
 	return &l.Workers[i]
 }
 
+// Without returns the list without a worker.
+func (l *List) Without(name string) *List {
+	rest := *l
+	rest.Workers = slices.DeleteFunc(slices.Clone(l.Workers), func(w Worker) bool { return w.Name == name })
+	return &rest
+}
+
 // Slots returns how many jobs the workers that can be given any run at once.
 func (l *List) Slots() (n int) {
 	if !l.Serving() {
@@ -186,9 +193,12 @@ func Files(ctx context.Context, top string) ([]string, error) {
 	return files, err
 }
 
-// Busy counts the jobs of each worker, by the records of open attempts.
-func Busy(live []*attempt.Record) map[string]int {
+// Busy counts the jobs of each worker, by the records of open attempts and the tests that run.
+func Busy(runs string, live []*attempt.Record) map[string]int {
 	busy := map[string]int{}
+	for _, t := range Testings(runs) {
+		busy[t.Worker]++
+	}
 	for _, r := range live {
 		if r.Life.Remote != nil && r.Life.Phase != plan.Queued && r.Life.Phase != plan.Ended {
 			busy[r.Life.Remote.Worker]++

@@ -31,7 +31,7 @@ func promiseSupervisedEnds(t *testing.T, s *Subject) { s.ends(t, "GL_TESTS="+t.N
 
 func (s *Subject) ends(t *testing.T, mark string) {
 	for script, want := range endings {
-		c := spec(t, "ulimit -c 0; "+script)
+		c := s.spec(t, "ulimit -c 0; "+script)
 		c.Mark = mark
 		res, err := s.command(t, c)
 		got := ""
@@ -53,7 +53,7 @@ func promiseLastWords(t *testing.T, s *Subject) {
 		"echo why; printf 'FAIL\tpkg\n'":   "why",
 		"echo first; echo second; exit 12": "second",
 	} {
-		if res, err := s.command(t, spec(t, script)); err != nil || res.Last != want {
+		if res, err := s.command(t, s.spec(t, script)); err != nil || res.Last != want {
 			t.Errorf("%s: %q, %v", script, res.Last, err)
 		}
 	}
@@ -62,7 +62,7 @@ func promiseLastWords(t *testing.T, s *Subject) {
 // An out-of-memory killer may choose any process, and the gate above the program is one.
 func promiseGateKilled(t *testing.T, s *Subject) {
 	linux(t)
-	j := shell(t, `echo $$ > pid; kill -9 $PPID; exec sleep 600`)
+	j := s.shell(t, `echo $$ > pid; kill -9 $PPID; exec sleep 600`)
 	if got := s.run(t, j); got.Signal != "killed" || got.err != nil || got.Leftover != nil {
 		t.Errorf("%+v", got)
 	}
@@ -71,7 +71,7 @@ func promiseGateKilled(t *testing.T, s *Subject) {
 
 func promiseGrace(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		j := shell(t,
+		j := s.shell(t,
 			`trap 'sleep 0.2; echo saved; exit 5' TERM; : > up; while :; do sleep 0.01; done`)
 		j.Leaves, j.Apart = leaves, true // the shell tells of its child's signal
 		run := s.start(t, j)
@@ -86,7 +86,7 @@ func promiseGrace(t *testing.T, s *Subject) {
 
 func promiseKill(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		j := shell(t, `trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 0.01; done`)
+		j := s.shell(t, `trap '' TERM INT HUP; echo $$ > pid; while :; do sleep 0.01; done`)
 		j.Leaves = leaves
 		run := s.start(t, j)
 		until(t, "it runs", func() bool { return file(j.Dir, "pid") != "" })
@@ -105,7 +105,7 @@ func promiseKill(t *testing.T, s *Subject) {
 }
 
 func promiseStopped(t *testing.T, s *Subject) {
-	j := shell(t, `echo $$ > pid; kill -STOP $$; sleep 600`)
+	j := s.shell(t, `echo $$ > pid; kill -STOP $$; sleep 600`)
 	j.Leaves = executor.Services
 	run := s.start(t, j)
 	until(t, "it runs", func() bool { return file(j.Dir, "pid") != "" })
@@ -128,11 +128,11 @@ var left = map[string]string{
 }
 
 // leaving returns a job that leaves a process, whose pid is then in the file pid.
-func leaving(t *testing.T, name string) executor.Job {
+func (s *Subject) leaving(t *testing.T, name string) executor.Job {
 	if strings.HasPrefix(name, "without") {
 		linux(t)
 	}
-	j := shell(t, "")
+	j := s.shell(t, "")
 	j.Argv[2] = "name=" + filepath.Join(j.Dir, "pid") + "\n" + left[name] +
 		"\nuntil test -s $name; do sleep 0.01; done; echo done; exit 3"
 	return j
@@ -142,7 +142,7 @@ func promiseNothingLeft(t *testing.T, s *Subject) {
 	for name := range left {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := leaving(t, name)
+			j := s.leaving(t, name)
 			got := s.run(t, j)
 			if got.err != nil || got.ExitCode != 3 || got.Leftover != nil || got.out != "done\n" {
 				t.Errorf("%+v", got)
@@ -157,7 +157,7 @@ func promiseNothingBelow(t *testing.T, s *Subject) {
 	for name := range left {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := leaving(t, name)
+			j := s.leaving(t, name)
 			j.Leaves = executor.NothingBelow
 			st := s.starter(t, j)
 			res := st.result(t)
@@ -187,7 +187,7 @@ func noneLeft(t *testing.T, dir string, named []string) {
 }
 
 func promiseLeftNamed(t *testing.T, s *Subject) {
-	j := leaving(t, "in a session of its own")
+	j := s.leaving(t, "in a session of its own")
 	got := s.run(t, j)
 	if want := "sleep (" + file(j.Dir, "pid") + ")"; len(got.Left) != 1 || got.Left[0] != want {
 		t.Errorf("%q, want %q", got.Left, want)
@@ -195,7 +195,7 @@ func promiseLeftNamed(t *testing.T, s *Subject) {
 }
 
 func promiseService(t *testing.T, s *Subject) {
-	c := spec(t, `setsid sh -c 'echo $$ > pid; exec sleep 1200' </dev/null >/dev/null 2>&1 & until test -s pid; do sleep 0.01; done`)
+	c := s.spec(t, `setsid sh -c 'echo $$ > pid; exec sleep 1200' </dev/null >/dev/null 2>&1 & until test -s pid; do sleep 0.01; done`)
 	if res, err := s.command(t, c); err != nil || !res.OK() {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -205,7 +205,7 @@ func promiseService(t *testing.T, s *Subject) {
 }
 
 func promiseGroup(t *testing.T, s *Subject) {
-	c := spec(t, "sleep 600 & echo $! > pid; echo done")
+	c := s.spec(t, "sleep 600 & echo $! > pid; echo done")
 	if res, err := s.command(t, c); err != nil || !res.OK() || res.Last != "done" ||
 		res.Leftover != nil {
 		t.Errorf("%+v, %v", res, err)
@@ -215,7 +215,7 @@ func promiseGroup(t *testing.T, s *Subject) {
 
 func promiseLimit(t *testing.T, s *Subject) {
 	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
-		c := spec(t, "sleep 600 & echo $! > pid; wait")
+		c := s.spec(t, "sleep 600 & echo $! > pid; wait")
 		c.Mark, c.Limit = mark, 300*time.Millisecond
 		res, err := s.command(t, c)
 		if err != nil || !res.TimedOut || res.OK() ||
@@ -230,7 +230,7 @@ func promiseLimit(t *testing.T, s *Subject) {
 
 func promiseContext(t *testing.T, s *Subject) {
 	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
-		c := spec(t, "sleep 600 & echo $! > pid; : > up; wait")
+		c := s.spec(t, "sleep 600 & echo $! > pid; : > up; wait")
 		c.Mark = mark
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -250,7 +250,7 @@ func promiseContext(t *testing.T, s *Subject) {
 func promiseContextOver(t *testing.T, s *Subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := spec(t, ": > ran")
+	c := s.spec(t, ": > ran")
 	if _, err := executor.Command(ctx, s.Executor, c); !errors.Is(err, context.Canceled) ||
 		exists(c.Dir, "ran") {
 		t.Errorf("%v", err)
@@ -262,7 +262,7 @@ func promiseLocks(t *testing.T, s *Subject) {
 	mine, err := os.Create(path)
 	check(t, err)
 	check(t, syscall.Flock(int(mine.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
-	j := shell(t, `: > up; exec sleep 600`)
+	j := s.shell(t, `: > up; exec sleep 600`)
 	j.Files = []*os.File{mine}
 	run := s.start(t, j)
 	mine.Close()
@@ -285,7 +285,7 @@ func exists(path ...string) bool {
 }
 
 func promiseReused(t *testing.T, s *Subject) {
-	j := shell(t, `: > up; exec sleep 600`)
+	j := s.shell(t, `: > up; exec sleep 600`)
 	j.Leaves = executor.Services
 	run := s.start(t, j)
 	until(t, "it runs", func() bool { return exists(j.Dir, "up") })

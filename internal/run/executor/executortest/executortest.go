@@ -21,20 +21,50 @@ import (
 type Subject struct {
 	Executor executor.Executor
 	Self     string // path of gl inside a sandbox
+	// Worker means that jobs run on a worker: promises that only a process of this machine can
+	// keep are left out, each with its reason; see onlyHere.
+	Worker bool
+	// Dir returns the directory of a job, which the executor may make as it starts it; nil for a
+	// new directory of the test.
+	Dir func(t *testing.T) string
 	// Place makes a worktree for jobs, and returns its path.
 	Place func(t *testing.T) (dir string, p executor.Place)
 	// Fetched returns the text of a file in a snapshot of that worktree, trimmed.
 	Fetched func(t *testing.T, dir string, snap *worktree.Snapshot, path string) string
 	// Starter returns a process that calls Starter with this directory, using an executor of
-	// the same kind.
+	// the same kind. A worker's has none.
 	Starter func(dir string) *exec.Cmd
 }
+
+// onlyHere lists promises that an executor of a worker's jobs doesn't make, with the reason. What
+// it promises in their place is tested where it is decided.
+var onlyHere = map[string]string{
+	"the recorded process is the program":                   "a worker's job is known by its fence; its process belongs to the worker, whose own executor makes this promise",
+	"inherited locks are held as long as the program lives": noFiles,
+	"files are inherited":                                   noFiles,
+	"a sandbox that can't be made is told":                  noBox,
+	"a program runs in its sandbox":                         noBox,
+	"a sandbox's exit codes are signals again":              noBox,
+	"nothing is left below the starter":                     noStarter,
+	"the starter is killed before the record: nothing runs": noStarter,
+	"the starter is killed: its job is found, and ended":    noStarter,
+	"a found job that has ended is over":                    noStarter,
+	"another process with the same pid isn't the job":       "a fence is never used twice",
+	"a job elsewhere is unknown, not dead":                  "a worker's job is always elsewhere",
+}
+
+const (
+	noFiles   = "an open file of this process can't be sent; the executor refuses the job"
+	noBox     = "a worker makes the sandbox itself, as package hands tests; the executor refuses one that is made here"
+	noStarter = "gl serve starts a worker's jobs; that they outlive it and are found again, tests of package away and the script worker_restart hold"
+)
 
 // promises lists what every executor promises, by name.
 var promises = map[string]func(t *testing.T, s *Subject){
 	"words, environment and directory arrive as they are":      promiseWords,
 	"a program has no terminal, and a session of its own":      promiseSession,
 	"nothing runs before it is recorded":                       promiseRecorded,
+	"the recorded process is the program":                      promiseHandle,
 	"the starter is killed before the record: nothing runs":    promiseStarterKilledEarly,
 	"how a program ends is told":                               promiseEnds,
 	"a program that can't be started is told":                  promiseCantStart,
@@ -84,7 +114,11 @@ func Run(t *testing.T, newSubject func(t *testing.T) *Subject) {
 	for name, promise := range promises {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			promise(t, newSubject(t))
+			s := newSubject(t)
+			if reason, here := onlyHere[name]; here && s.Worker {
+				t.Skip(reason)
+			}
+			promise(t, s)
 		})
 	}
 }
@@ -110,15 +144,25 @@ func check(t *testing.T, err error) {
 }
 
 // shell returns a job that runs a script in a directory of its own, with nothing left running.
-func shell(t *testing.T, script string) executor.Job {
+func (s *Subject) shell(t *testing.T, script string) executor.Job {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	check(t, err)
+	dir := s.dir(t)
 	mark := "GL_TESTS=" + dir
 	return executor.Job{
 		Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(os.Environ(), mark),
 		Marks: []string{mark}, Leaves: executor.Nothing,
 	}
+}
+
+// dir returns the directory of a job.
+func (s *Subject) dir(t *testing.T) string {
+	t.Helper()
+	if s.Dir != nil {
+		return s.Dir(t)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	check(t, err)
+	return dir
 }
 
 func recorded(command.Handle) error { return nil }
@@ -143,9 +187,11 @@ type outcome struct {
 func finish(run executor.Run) outcome {
 	var out, stderr strings.Builder
 	for c := range run.Output() {
-		if c.Stderr {
+		switch {
+		case c.Note: // not the program's
+		case c.Stderr:
 			stderr.Write(c.Data)
-		} else {
+		default:
 			out.Write(c.Data)
 		}
 	}
@@ -166,9 +212,9 @@ func (s *Subject) command(t *testing.T, spec command.Spec) (command.Result, erro
 }
 
 // spec returns a configured command that runs a script in a directory of its own.
-func spec(t *testing.T, script string) command.Spec {
+func (s *Subject) spec(t *testing.T, script string) command.Spec {
 	t.Helper()
-	return command.Spec{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Limit: patience}
+	return command.Spec{Argv: []string{"sh", "-c", script}, Dir: s.dir(t), Env: os.Environ(), Limit: patience}
 }
 
 // file returns a file's text without white space around it, "" if there is none.

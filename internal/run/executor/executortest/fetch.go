@@ -9,7 +9,7 @@ import (
 // The program, and what it has started, write into the worktree until they are ended.
 func promiseFetch(t *testing.T, s *Subject) {
 	dir, place := s.Place(t)
-	j := shell(t, `write() { i=0; while :; do i=$((i+1)); echo $i > $1; sleep 0.001; done; }
+	j := s.shell(t, `write() { i=0; while :; do i=$((i+1)); echo $i > $1; sleep 0.001; done; }
 mkdir -p sub; echo whole > sub/file; (write child) & (setsid sh -c '. ./lib; write stranger') & : > up; write mine`)
 	j.Dir = dir
 	j.Argv[2] = `printf '%s\n' 'write() { i=0; while :; do i=$((i+1)); echo $i > $1; sleep 0.001; done; }' > lib; ` + j.Argv[2]

@@ -134,7 +134,7 @@ func (st *started) result(t *testing.T) (r result) {
 func promiseStarterKilledEarly(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing,
 		executor.NothingBelow} {
-		j := shell(t, ": > ran")
+		j := s.shell(t, ": > ran")
 		j.Leaves, j.Apart = leaves, leaves == executor.NothingBelow
 		st := s.starter(t, j, "early")
 		id := st.handle(t).Process
@@ -148,7 +148,7 @@ func promiseStarterKilledEarly(t *testing.T, s *Subject) {
 
 func promiseFoundAlive(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Nothing, executor.NothingBelow} {
-		j := shell(t, `setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; wait`)
+		j := s.shell(t, `setsid sh -c 'echo $$ > child; exec sleep 600' & echo $$ > pid; wait`)
 		j.Leaves = leaves
 		st := s.starter(t, j)
 		until(t, "it runs", func() bool {
@@ -180,7 +180,7 @@ func promiseFoundAlive(t *testing.T, s *Subject) {
 }
 
 func promiseFoundDead(t *testing.T, s *Subject) {
-	j := shell(t, `setsid sh -c 'echo $$ > child; exec sleep 600' & until test -s child; do sleep 0.01; done; until test -e go; do sleep 0.01; done`)
+	j := s.shell(t, `setsid sh -c 'echo $$ > child; exec sleep 600' & until test -s child; do sleep 0.01; done; until test -e go; do sleep 0.01; done`)
 	j.Leaves = executor.NothingBelow
 	st := s.starter(t, j)
 	until(t, "it runs", func() bool { return file(j.Dir, "child") != "" })
@@ -194,10 +194,10 @@ func promiseFoundDead(t *testing.T, s *Subject) {
 }
 
 func promiseKillFound(t *testing.T, s *Subject) {
-	j := shell(t, `trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done`)
+	j := s.shell(t, `trap '' TERM; echo $$ > pid; while :; do sleep 0.01; done`)
 	run := s.start(t, j)
 	until(t, "it runs", func() bool { return file(j.Dir, "pid") != "" })
-	s.Executor.Find(executor.Lost{Handle: run.Handle()}).Kill()
+	s.Executor.Find(executor.Lost{Handle: run.Handle(), Marks: j.Marks}).Kill()
 	if got := finish(run); got.Signal != "killed" {
 		t.Errorf("%+v", got)
 	}

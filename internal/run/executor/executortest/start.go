@@ -24,18 +24,31 @@ func atoi(t *testing.T, text string) int {
 }
 
 func promiseWords(t *testing.T, s *Subject) {
-	j := shell(t, "")
-	j.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$LINES_OF" "${#V7}" "${#LARGE}"; env | grep -c ^V; pwd`, "sh", "", "\xff", "a b", "1\n2", "$HOME", "'"}
-	j.Env = append(sized(j.Env, 20, 50_000), "LINES_OF=one\n\ntwo",
-		"LARGE="+strings.Repeat("y", 100_000))
-	want := "6||\xff|a b|1\n2|$HOME|'|one\n\ntwo|50000|100000|20\n" + j.Dir + "\n"
+	j := s.shell(t, "")
+	odd, n, size, large := "\xff", 20, 50_000, 100_000
+	if s.Worker { // what is sent to one is UTF-8, in one message
+		odd, n, size, large = "\u00ff", 20, 20_000, 50_000
+	}
+	j.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$LINES_OF" "${#V7}" "${#LARGE}"; env | grep -c ^V; pwd`, "sh", "", odd, "a b", "1\n2", "$HOME", "'"}
+	j.Env = append(sized(j.Env, n, size), "LINES_OF=one\n\ntwo", "LARGE="+strings.Repeat("y", large))
+	want := "6||" + odd + "|a b|1\n2|$HOME|'|one\n\ntwo|" + itoa(size) + "|" + itoa(large) + "|20\n" + j.Dir + "\n"
 	if got := s.run(t, j); got.err != nil || got.out != want {
 		t.Errorf("%.200q, %v; want %.200q", got.out, got.err, want)
+	}
+	if s.Worker { // it is refused, not changed
+		j.Argv[4] = "\xff"
+		if _, err := s.Executor.Start(t.Context(), j, recorded); err == nil {
+			t.Error("a word that can't be sent was sent")
+		}
+		j.Argv[4], j.Env = "", sized(j.Env, 20, 100_000)
+		if _, err := s.Executor.Start(t.Context(), j, recorded); err == nil {
+			t.Error("a job that is too large was sent")
+		}
 	}
 }
 
 func promiseTwice(t *testing.T, s *Subject) {
-	j := shell(t, `env | grep ^TWICE`)
+	j := s.shell(t, `env | grep ^TWICE`)
 	j.Env = append(j.Env, "TWICE=1", "TWICE=2")
 	if got := s.run(t, j); got.out != "TWICE=2\n" {
 		t.Errorf("%q", got.out)
@@ -44,7 +57,7 @@ func promiseTwice(t *testing.T, s *Subject) {
 
 func promiseSession(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		j := shell(t, `(: </dev/tty) 2>/dev/null && echo a terminal; read x; echo $?; ps -o sid= -p $$; ps -o sid= -p $STARTER`)
+		j := s.shell(t, `(: </dev/tty) 2>/dev/null && echo a terminal; read x; echo $?; ps -o sid= -p $$; ps -o sid= -p $STARTER`)
 		j.Leaves, j.Env = leaves, append(j.Env, "STARTER="+itoa(os.Getpid()))
 		got := s.run(t, j)
 		if f := strings.Fields(got.out); len(f) < 2 || f[0] != "1" ||
@@ -55,38 +68,60 @@ func promiseSession(t *testing.T, s *Subject) {
 }
 
 func promiseRecorded(t *testing.T, s *Subject) {
-	j := shell(t, "echo $$; : > ran")
+	j := s.shell(t, ": > ran")
 	j.Leaves = executor.Services
-	var handle command.Handle
-	run, err := s.Executor.Start(t.Context(), j, func(h command.Handle) error {
-		if handle = h; file(j.Dir, "ran") != "" || !h.Process.Alive() {
-			t.Errorf("recorded %+v", h)
+	times := 0
+	run, err := s.Executor.Start(t.Context(), j, func(command.Handle) error {
+		if times++; exists(j.Dir, "ran") {
+			t.Error("it ran before it was recorded")
 		}
 		return nil
 	})
+	check(t, err)
+	if got := finish(run); !got.OK() || !exists(j.Dir, "ran") || times != 1 {
+		t.Errorf("%+v, recorded %d times", got, times)
+	}
+
+	refused := errors.New("refused")
+	j = s.shell(t, ": > ran")
+	_, err = s.Executor.Start(t.Context(), j, func(command.Handle) error { return refused })
+	if !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	if exists(j.Dir, "ran") {
+		t.Error("a program that couldn't be recorded ran")
+	}
+}
+
+func promiseHandle(t *testing.T, s *Subject) {
+	j := s.shell(t, "echo $$")
+	j.Leaves = executor.Services
+	var handle command.Handle
+	record := func(h command.Handle) error {
+		if handle = h; !h.Process.Alive() {
+			t.Errorf("recorded %+v", h)
+		}
+		return nil
+	}
+	run, err := s.Executor.Start(t.Context(), j, record)
 	check(t, err)
 	if got := finish(run); strings.TrimSpace(got.out) != itoa(handle.Process.PID) ||
 		run.Handle() != handle {
 		t.Errorf("process %q, recorded %+v", got.out, handle)
 	}
-
 	refused := errors.New("refused")
-	j = shell(t, ": > ran")
 	_, err = s.Executor.Start(t.Context(), j, func(h command.Handle) error {
 		handle = h
 		return refused
 	})
-	if !errors.Is(err, refused) {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(filepath.Join(j.Dir, "ran")); err == nil || handle.Process.Alive() {
-		t.Error("a program that couldn't be recorded ran")
+	if !errors.Is(err, refused) || handle.Process.Alive() {
+		t.Errorf("%v, and the gate lives: %v", err, handle.Process.Alive())
 	}
 }
 
 func promiseCommandRefused(t *testing.T, s *Subject) {
 	refused := errors.New("refused")
-	c := spec(t, ": > ran")
+	c := s.spec(t, ": > ran")
 	c.Started = func(command.Handle) error { return refused }
 	if _, err := s.command(t, c); !errors.Is(err, refused) {
 		t.Errorf("%v", err)
@@ -97,10 +132,11 @@ func promiseCommandRefused(t *testing.T, s *Subject) {
 }
 
 func promiseCantStart(t *testing.T, s *Subject) {
-	j := shell(t, "")
-	text := filepath.Join(j.Dir, "text")
+	j := s.shell(t, "")
+	dir := t.TempDir() // a job's own may not be there yet
+	text := filepath.Join(dir, "text")
 	check(t, os.WriteFile(text, []byte("text\n"), 0o644))
-	bad := filepath.Join(j.Dir, "bad")
+	bad := filepath.Join(dir, "bad")
 	check(t, os.WriteFile(bad, []byte("#!/no/such/interpreter\n"), 0o755))
 	for name, change := range map[string]func(j *executor.Job){
 		"no words": func(j *executor.Job) { j.Argv = nil },
@@ -113,6 +149,9 @@ func promiseCantStart(t *testing.T, s *Subject) {
 		"a bad path":        func(j *executor.Job) { j.Path = filepath.Join(j.Dir, "none") },
 		"a bad interpreter": func(j *executor.Job) { j.Argv = []string{bad} },
 	} {
+		if s.Worker && name == "no directory" {
+			continue // a worker makes the project's directory
+		}
 		for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
 			j := j
 			j.Leaves = leaves
@@ -130,10 +169,10 @@ func promiseCantStart(t *testing.T, s *Subject) {
 
 func promiseCommandCantStart(t *testing.T, s *Subject) {
 	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
-		c := spec(t, "")
-		c.Mark, c.Argv = mark, []string{"./bad"}
-		check(t,
-			os.WriteFile(filepath.Join(c.Dir, "bad"), []byte("#!/no/such/interpreter\n"), 0o755))
+		c := s.spec(t, "")
+		bad := filepath.Join(t.TempDir(), "bad")
+		c.Mark, c.Argv = mark, []string{bad}
+		check(t, os.WriteFile(bad, []byte("#!/no/such/interpreter\n"), 0o755))
 		if _, err := s.command(t, c); err == nil ||
 			!strings.Contains(err.Error(), "/bad can't be started: ") {
 			t.Errorf("%v", err)
@@ -151,7 +190,7 @@ func promiseFiles(t *testing.T, s *Subject) {
 	w.WriteString("handed on\n")
 	w.Close()
 	defer r.Close()
-	j := shell(t, "for n in 3 4 5 6 7 8 9; do (cat <&$n) 2>/dev/null; done; exit 0")
+	j := s.shell(t, "for n in 3 4 5 6 7 8 9; do (cat <&$n) 2>/dev/null; done; exit 0")
 	j.Files = []*os.File{r}
 	if got := s.run(t, j); got.out != "handed on\n" {
 		t.Errorf("%+v", got)
@@ -159,7 +198,7 @@ func promiseFiles(t *testing.T, s *Subject) {
 }
 
 func promiseNoBox(t *testing.T, s *Subject) {
-	j := shell(t, ": > ran")
+	j := s.shell(t, ": > ran")
 	why := errors.New("no bwrap")
 	j.Box = func(command.Program) (*command.Box, error) { return nil, why }
 	_, err := s.Executor.Start(t.Context(), j, func(command.Handle) error {
@@ -193,7 +232,7 @@ func (s *Subject) boxed(t *testing.T, j *executor.Job) {
 
 func promiseBox(t *testing.T, s *Subject) {
 	for _, leaves := range []executor.Leaves{executor.Services, executor.Nothing} {
-		j := shell(t, `echo $BOXED $INSIDE; kill -TERM $$; echo lives`)
+		j := s.shell(t, `echo $BOXED $INSIDE; kill -TERM $$; echo lives`)
 		j.Leaves = leaves
 		s.boxed(t, &j)
 		if got := s.run(t, j); got.out != "yes yes\n" || got.Signal != "terminated" {
@@ -212,7 +251,7 @@ func promiseUnwrap(t *testing.T, s *Subject) {
 		{true, 137, "killed"}, {true, 143, "terminated"},
 		{true, 7, ""}, {true, 128, ""}, {true, 255, ""}, {false, 137, ""},
 	} {
-		j := shell(t, "exit "+itoa(test.code))
+		j := s.shell(t, "exit "+itoa(test.code))
 		j.Leaves, j.Unwrap = executor.Services, test.unwrap
 		s.boxed(t, &j)
 		got := s.run(t, j)
@@ -226,7 +265,7 @@ func promiseMany(t *testing.T, s *Subject) {
 	dir := t.TempDir()
 	var runs []executor.Run
 	for i := range 40 {
-		j := shell(t,
+		j := s.shell(t,
 			`: > "$GO.`+itoa(i)+`"; until test -e "$GO"; do sleep 0.1; done; echo `+itoa(i))
 		j.Env, j.Leaves = append(j.Env, "GO="+filepath.Join(dir, "go")), executor.Leaves(i%2)
 		runs = append(runs, s.start(t, j))
@@ -244,7 +283,7 @@ func promiseMany(t *testing.T, s *Subject) {
 }
 
 func promiseFullDisk(t *testing.T, s *Subject) {
-	c := spec(t, "echo one; sleep 0.1; echo two; exit 3")
+	c := s.spec(t, "echo one; sleep 0.1; echo two; exit 3")
 	c.Log = fullDisk{}
 	if res, err := s.command(t, c); err != nil || res.ExitCode != 3 || res.Last != "two" {
 		t.Errorf("%+v, %v", res, err)
