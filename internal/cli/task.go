@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
+	"greenlight/internal/run/testrun"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/git"
@@ -253,6 +254,11 @@ func (j *job) taskSummary(res *scheduler.Result, inCheckout bool) {
 			res.Lane.Has(r.ID.Work()) {
 			j.app.IO.Printf("  merged into %s: %.10s\n",
 				sanitize.Text(worktree.Short(g.Target)), g.Commit)
+			j.app.IO.Printf("  gl diff %s shows it, gl undo %[1]s takes it back\n", r.ID.Work())
+			if !j.pr.Config.Test.Command.IsSet() {
+				j.app.IO.Printf("  no test command: %s\n",
+					sanitize.Line(testrun.SetCommand(j.pr.Root, j.pr.Flags())))
+			}
 		} else if inCheckout && r.Judged.Outcome.Traits().Success {
 			j.app.IO.Printf("  done in the checkout: gl has neither tested nor merged it\n")
 		}
