@@ -131,7 +131,7 @@ release:
 # The real Claude Code client against a stand-in of its API, and codex, Gemini CLI, opencode and runners of tests: no network but
 # npm's, no cost; ten minutes on an idle machine. They are installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in
 # which npm has put them; of those that aren't there the tests are skipped. Another version of the client is named once, and only
-# what it does can fail.
+# what it does can fail. With GREENLIGHT_GSD_DIR set, as for test-gsd, GSD's own tools check the state after each step of its walk.
 CLAUDE_PINNED = 2.1.330
 CLAUDE_VERSION = $(CLAUDE_PINNED)
 CLAUDE_BESIDE = @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33 vitest@4.1.12 jest@30.5.2

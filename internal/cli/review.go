@@ -96,7 +96,7 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 		for i := range list {
 			if len(ids) > 0 {
 				r.show(ctx, &list[i], "")
-				app.IO.Printf("  %s\n", sanitize.Line(strings.Join(list[i].Commands, ", or ")))
+				app.IO.Printf("  %s\n", sanitize.Line(list[i].CommandText()))
 				continue
 			}
 			r.list(&list[i])
@@ -109,7 +109,7 @@ func runReview(ctx context.Context, app *cmdutil.App, ids []string, asJSON bool)
 // list prints one entry and its commands.
 func (r *reviewer) list(w *ops.Pending) {
 	r.app.IO.Printf("%s\n", term.Wrap(sanitize.Line(inbox.Title(w)), r.app.IO.Width(), 2))
-	r.app.IO.Printf("    %s\n", sanitize.Line(strings.Join(w.Commands, ", or ")))
+	r.app.IO.Printf("    %s\n", sanitize.Line(w.CommandText()))
 	for _, q := range w.Proposals {
 		r.app.IO.Printf("    proposed: %s\n", q.Command())
 	}
@@ -273,7 +273,7 @@ func (r *reviewer) goThrough(ctx context.Context, list []ops.Pending) error {
 func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err error) {
 	choices := r.choices(w)
 	if len(choices) == 0 {
-		r.app.IO.Printf("  %s\n", sanitize.Line(strings.Join(w.Commands, ", or ")))
+		r.app.IO.Printf("  %s\n", sanitize.Line(w.CommandText()))
 	}
 	var words []string
 	for _, c := range choices {

@@ -400,6 +400,7 @@ func TestGSDFromNothing(t *testing.T) {
 }
 
 // validState checks STATE.md by the reader that agrees with GSD's, and what its status line says.
+// GSD's own tools check it, too, where GREENLIGHT_GSD_DIR names directories with them.
 func (w *world) validState(after, line string) {
 	w.Helper()
 	if got := w.must("gl", "gsd", "line"); !strings.Contains(got, line) {
@@ -408,4 +409,19 @@ func (w *world) validState(after, line string) {
 	if out := w.must("gl", "gsd", "state", "validate"); !strings.Contains(out, `"valid": true`) {
 		w.Fatalf("after %s: %s\n%s", after, out, w.read(".planning/STATE.md"))
 	}
+	for _, dir := range filepath.SplitList(os.Getenv("GREENLIGHT_GSD_DIR")) {
+		tool := filepath.Join(dir, "node_modules/@opengsd/gsd-core/gsd-core/bin/gsd-tools.cjs")
+		var doc struct {
+			Warnings []struct{ Code, Message string }
+		}
+		w.check(json.Unmarshal([]byte(w.must("node", tool, "state", "validate")), &doc))
+		for _, warning := range doc.Warnings {
+			if warning.Code != noDirectory {
+				w.Errorf("after %s, %s: %s\n%s", after, dir, warning.Message, w.read(".planning/STATE.md"))
+			}
+		}
+	}
 }
+
+// noDirectory is GSD's warning about a current phase that has no directory yet.
+const noDirectory = "S004"

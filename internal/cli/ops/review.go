@@ -170,6 +170,15 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 	return ids, why, nil
 }
 
+// CommandText returns the commands on one line: another system's are steps, one after the other,
+// gl's own are alternatives.
+func (w *Pending) CommandText() string {
+	if w.Foreign {
+		return strings.Join(w.Commands, plan.Then)
+	}
+	return strings.Join(w.Commands, ", or ")
+}
+
 // ruling returns the gate's answers about the work; nil if it wasn't asked.
 func (w *Pending) ruling() *gate.Ruling {
 	if w.Last == nil {

@@ -63,6 +63,20 @@ func completed(r *attempt.Record) bool {
 		r.Since.Undone == nil
 }
 
+// addElsewhere adds another system's items that were completed after their last attempt, by a
+// person's command: of that gl keeps no event.
+func addElsewhere(in Input, by map[string]completion) {
+	for i := range in.Plan.States {
+		st := &in.Plan.States[i]
+		list := in.Facts.Records[st.ID]
+		if _, known := by[st.ID]; known || st.Class != plan.Done || len(list) == 0 {
+			continue
+		}
+		last := list[len(list)-1]
+		by[st.ID] = completion{id: st.ID, at: over(last, in.Now), last: last}
+	}
+}
+
 func completions(in Input, recs []*attempt.Record) []completion {
 	by := map[string]completion{}
 	for _, r := range recs {
@@ -83,6 +97,9 @@ func completions(in Input, recs []*attempt.Record) []completion {
 			}
 			by[e.Slice] = c
 		}
+	}
+	if cmp.Or(in.Plan.Snapshot.Noun, plan.Slice) != plan.Slice {
+		addElsewhere(in, by)
 	}
 	list := make([]completion, 0, len(by))
 	for _, c := range by {

@@ -82,6 +82,7 @@ func (d *Document) funcs() template.FuncMap {
 		"name":     name,
 		"nothing":  d.nothing,
 		"now":      func(t TakenBack) string { return t.now() },
+		"item":     d.item,
 		"orDash":   orDash,
 		"picture":  picture,
 		"runs":     runs,
@@ -110,13 +111,16 @@ func (d *Document) nothing() string {
 	return strings.Join(parts, " ")
 }
 
+// item returns the word for an item as the heading of a column: Slice, Unit or Phase.
+func (d *Document) item() string { return strings.ToUpper(d.Noun[:1]) + d.Noun[1:] }
+
 // newShares returns the table of the costs by slice, agent or account.
 func (d *Document) newShares(what string, list []Share) shares {
 	t := shares{What: what, Shares: list, Names: map[string]string{}}
 	for _, s := range list {
 		t.Failed = t.Failed || s.Failed.Known > 0
 	}
-	if what == "Slice" {
+	if what == d.item() {
 		for _, n := range d.Graph {
 			t.Names[n.ID] = name(n.ID, n.Name)
 		}

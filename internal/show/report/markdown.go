@@ -121,19 +121,19 @@ func (d *Document) markFailed(p line) {
 func (d *Document) markMerged(p line) {
 	if t := d.Merged(); len(t.List) > 0 {
 		p.f("## %s (%d)\n", t.Title(), len(t.List))
-		t.mark(p)
+		t.mark(p, d.Noun)
 	}
 	if t := d.Waiting(); len(t.List) > 0 {
 		p.f("## %s (%d)\n", t.WaitingTitle(), len(t.List))
 		for _, why := range t.Reasons() {
 			p.f("%s\n", md(why))
 		}
-		t.mark(p)
+		t.mark(p, d.Noun)
 	}
 }
 
-// mark writes the table, without the columns that say nothing.
-func (t mergedTable) mark(p line) {
+// mark writes the table of items called noun, without the columns that say nothing.
+func (t mergedTable) mark(p line, noun string) {
 	if t.All != "" {
 		p.f("%s\n", md(t.All))
 	}
@@ -150,7 +150,7 @@ func (t mergedTable) mark(p line) {
 		}
 		return cells
 	}
-	head := shown("slice", "name", "diff", "tests", "verified", "cost of all attempts", "worker", "commit")
+	head := shown(noun, "name", "diff", "tests", "verified", "cost of all attempts", "worker", "commit")
 	row(head...)
 	p.f("|%s", strings.Repeat("---|", len(head)))
 	for _, l := range t.List {
