@@ -41,7 +41,7 @@ type TestingEnd struct {
 func TestsDir(runs string) string { return filepath.Join(Dir(runs), "tests") }
 
 func testingFile(runs, name string) string { return filepath.Join(TestsDir(runs), name+".json") }
-func ending(runs, name string) string  { return filepath.Join(TestsDir(runs), name+".end") }
+func ending(runs, name string) string      { return filepath.Join(TestsDir(runs), name+".end") }
 
 // Log is the path of what is home of an errand's log.
 func Log(runs, errand string) string { return filepath.Join(Dir(runs), "attempts", errand+".log") }
