@@ -40,8 +40,8 @@ type TestingEnd struct {
 // TestsDir is the directory of the files of Testings.
 func TestsDir(runs string) string { return filepath.Join(Dir(runs), "tests") }
 
-func testing(runs, name string) string { return filepath.Join(TestsDir(runs), name+".json") }
-func ending(runs, name string) string  { return filepath.Join(TestsDir(runs), name+".end") }
+func testingFile(runs, name string) string { return filepath.Join(TestsDir(runs), name+".json") }
+func ending(runs, name string) string      { return filepath.Join(TestsDir(runs), name+".end") }
 
 // Log is the path of what is home of an errand's log.
 func Log(runs, errand string) string { return filepath.Join(Dir(runs), "attempts", errand+".log") }
@@ -60,7 +60,7 @@ func Testings(runs string) map[string]*Testing {
 			continue
 		}
 		t := &Testing{}
-		data, err := durable.ReadFile(testing(runs, name))
+		data, err := durable.ReadFile(testingFile(runs, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil || json.Unmarshal(data, t) != nil || t.SchemaVersion != schemaVersion:
@@ -74,7 +74,7 @@ func Testings(runs string) map[string]*Testing {
 
 // RemoveTesting removes a Testing, whether or not it has ended.
 func RemoveTesting(runs, name string) error {
-	for _, path := range []string{testing(runs, name), ending(runs, name)} {
+	for _, path := range []string{testingFile(runs, name), ending(runs, name)} {
 		if err := durable.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -125,7 +125,7 @@ func (t *Tester) Start(ctx context.Context, j executor.Job, record func(command.
 	if err := durable.MkdirPrivate(TestsDir(t.Runs)); err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(testing(t.Runs, name), data, 0o600); err != nil {
+	if err := durable.WriteFile(testingFile(t.Runs, name), data, 0o600); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
