@@ -234,8 +234,8 @@ func underWay(p *plan.Plan) []string {
 	return ids
 }
 
-// taskSummary describes the end of a task: its cost, and where its summary is.
-func (j *job) taskSummary(res *scheduler.Result) {
+// taskSummary describes the end of a task: its cost, where its work is, and where its summary is.
+func (j *job) taskSummary(res *scheduler.Result, inCheckout bool) {
 	switch {
 	case res.Signal != nil:
 		j.app.IO.Printf("Interrupted.\n")
@@ -259,6 +259,8 @@ func (j *job) taskSummary(res *scheduler.Result) {
 				j.app.IO.Printf("  no test command: %s\n",
 					sanitize.Line(testrun.SetCommand(j.pr.Root, j.pr.Flags())))
 			}
+		} else if inCheckout && r.Judged.Outcome.Traits().Success {
+			j.app.IO.Printf("  done in the checkout: gl has neither tested nor merged it\n")
 		}
 		switch {
 		case r.Task.HasSummary:
