@@ -469,8 +469,12 @@ func (t *reporter) mergedText(res *scheduler.Result) string {
 		return ""
 	}
 	flags := res.Plan.Snapshot.Flags
-	return sanitize.Line(fmt.Sprintf("Merged into %s: %s; gl diff %s%s shows it, gl undo %s%s takes it back",
-		target, words.Some(ids), ids[0], flags, ids[0], flags))
+	id, it := ids[0], "it"
+	if len(ids) > 1 {
+		id, it = "ID", "one"
+	}
+	return sanitize.Line(fmt.Sprintf("Merged into %s: %s; gl diff %s%s shows %s, gl undo %s%s takes %[5]s back",
+		target, words.Some(ids), id, flags, it, id, flags))
 }
 
 // unverified names the slices of this run that no tests have verified, and how to change that; ""

@@ -99,8 +99,8 @@ func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error
 	}
 	top, gitErr := git.Root(ctx, dir)
 	if gitErr != nil {
-		return nil, fmt.Errorf("%s isn't in a git repository or a Greenlight project, so an agent's work couldn't be told from "+
-			"what was there before. Run git init && git add . && git commit -m start, and try again", dir)
+		return nil, fmt.Errorf("%s isn't in a git repository or a Greenlight project, so an agent's work couldn't be kept apart "+
+			"from your files. Run git init && git add . && git commit -m start, and try again", dir)
 	}
 	if top, err = project.MainPlace(top, app.Getenv("HOME")); err != nil {
 		return nil, err
@@ -266,8 +266,7 @@ func (j *job) taskSummary(res *scheduler.Result, inCheckout bool) {
 		case r.Task.HasSummary:
 			j.app.IO.Printf("  summary: %s\n", r.Task.Summary)
 		case r.Task.Summary != "" && r.Judged.Outcome.Traits().Success && !j.pr.Stateless():
-			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it",
-				r.Task.Summary)
+			j.app.IO.Detail("it wrote no summary to %s, so gl changelog doesn't list it", r.Task.Summary)
 		}
 	}
 	tellUndelivered(j.app.IO, res.Lane)

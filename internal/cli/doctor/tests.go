@@ -21,7 +21,7 @@ func checkTests(x *exam) []Finding {
 		} else if x.inWorktrees() {
 			all = append(all, found(Note, project.ConfigFile,
 				"there is no test command, so gl can't verify what agents complete",
-				"gl settings set test.command '…'"))
+				"gl settings set test.command 'COMMAND'"))
 		}
 	}
 	if lane.TestsShare(x.pr) {

@@ -23,7 +23,7 @@ func (p Proposal) Set() string { return "gl settings set test.command " + shellw
 // SetCommand returns the command that sets a test command that fits the directory, or one to fill
 // in. flags come before the setting.
 func SetCommand(dir, flags string) string {
-	set := "gl settings set test.command '…'"
+	set := "gl settings set test.command 'COMMAND'"
 	if p, ok := Detect(dir); ok {
 		set = p.Set()
 	}

@@ -170,9 +170,13 @@ func answers(k key) bool {
 // answerLine names the key for answering what a peek shows; "" if no agent would receive it.
 func (s keySet) answerLine(r *view.Row) string {
 	for _, k := range s {
-		if answers(k) && k.Command != "reject" && k.Argv(r, "x") != nil {
-			return k.Key + "> " + k.Means
+		if !answers(k) || k.Command == "reject" || k.Argv(r, "x") == nil {
+			continue
 		}
+		if k.Command == "say" && r.Group != view.Running && r.Group != view.Merging {
+			return k.Key + "> say something to its next agent"
+		}
+		return k.Key + "> " + k.Means
 	}
 	return ""
 }

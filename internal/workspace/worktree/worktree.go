@@ -74,7 +74,7 @@ type Refused struct{ Reason, Help string }
 
 // ErrNoCommit refuses a repository without a commit.
 var ErrNoCommit = &Refused{"the repository has no commit yet, and a worktree begins at one",
-	"git add and git commit what belongs to the project"}
+	"run git add . && git commit -m start (git may ask for your name and address first)"}
 
 func (e *Refused) Error() string { return e.Reason + ": " + e.Help }
 
