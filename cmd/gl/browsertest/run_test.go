@@ -159,7 +159,9 @@ awk 'BEGIN { for (i = 0; i < 1000000; i++) print "line " i " <script>alert(1)</s
 	p.click("main a", "All of it")
 	p.see("log of attempt 1")
 	p.click("main a", "Older")
+	p.gone("line 999999 <script>")
 	p.click("main a", "Newer")
+	p.see("line 999999 <script>")
 	took := time.Since(began)
 	if n := ask[int](p, `() => document.documentElement.outerHTML.length`); n > 1<<20 {
 		t.Errorf("a part has %d bytes", n)

@@ -1,5 +1,11 @@
 git init -q -b main
 echo 'test ! -e red' >test.sh
+cat >TODO.md <<'END'
+# To do
+
+- [ ] T001 Customers can sign up
+- [ ] T002 Customers get a mail (depends on T001)
+END
 git add -A
 git commit -qm 'A shop'
 mkdir "$HOME/bin"
