@@ -33,6 +33,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) vet tools/picture.go
 	$(GO) vet tools/module.go
+	$(GO) vet tools/serve.go
 	$(GO) vet -tags browser ./cmd/gl/browsertest
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
@@ -44,7 +45,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
-check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package bench bench-workers bench-packages test-claude test-gsd
+check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -115,6 +116,11 @@ package:
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || exit 1; \
 	done
 	.ci/package
+
+# A release built twice as a snapshot, and installed in every way: install.sh, deb, npm. GoReleaser is built for it where it isn't on
+# PATH, which takes minutes the first time.
+release:
+	.ci/release
 
 # The real Claude Code client against a stand-in of its API, and codex, Gemini CLI, opencode and runners of tests: no network but
 # npm's, no cost; ten minutes on an idle machine. They are installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in
@@ -191,4 +197,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module picture
+.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module release picture

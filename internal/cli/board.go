@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 	"greenlight/internal/show/board"
 )
 
@@ -50,11 +52,23 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			return board.Run(c.Context(), board.Config{
 				Project:  pr,
 				Plan:     func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") },
-				Commands: commandNames(), Self: self, Flags: flags,
+				Commands: boardCommands(pr), Self: self, Flags: flags,
 				Environ: app.Environ, Paint: paint, In: in, Out: out,
 			})
 		},
 	}
+}
+
+// boardCommands returns the commands that the board offers: another system's items can't be
+// accepted, sent back or undone by gl, and their changes are the checkout's.
+func boardCommands(pr *project.Project) []string {
+	names := commandNames()
+	if pr.RequireGreenlight() == nil {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains([]string{"accept", "reject", "undo", "diff"}, name)
+	})
 }
 
 // commandNames returns the names of gl's commands.

@@ -19,7 +19,9 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
 	"greenlight/internal/show/linecolor"
 	"greenlight/internal/show/workdoc"
 	"greenlight/internal/workspace/git"
@@ -42,13 +44,14 @@ func newDiff(app *cmdutil.App) *cobra.Command {
 		Short: "Show what a slice changed",
 		Long: `Show what a slice changed. For an unfinished slice that is its current worktree, including uncommitted work, compared with the merged
 work; for a done one, the commit that merged it. Without an ID, it is the slice of this session, or the only one with unmerged work.
+Tasks such as @quick.1 are shown like slices.
 
 On a terminal, gl diff uses colors and a pager. Otherwise its output is a patch that git apply takes.
 
 Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
 		Example:           "  gl diff S-07\n  gl diff S-07 --stat\n  gl diff S-07 --tool=meld",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: app.CompleteFirstID,
+		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
 			o.useTool = c.Flags().Changed("tool")
 			if o.useTool && (o.json || o.stat) || o.json && o.stat {
@@ -67,7 +70,7 @@ Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
 }
 
 func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) error {
-	pr, err := app.Greenlight()
+	pr, task, err := diffed(app, id)
 	if err != nil {
 		return err
 	}
@@ -83,9 +86,12 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	if err != nil {
 		return err
 	}
-	if id == "" {
+	switch {
+	case task != "":
+		id = task
+	case id == "":
 		id, err = toDiff(app, l, p)
-	} else {
+	default:
 		id, err = app.Resolve(p, id)
 	}
 	if err != nil {
@@ -105,6 +111,15 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 		return openTool(ctx, app, l, d, o.tool)
 	}
 	return printDiff(ctx, app.IO, l, d, o.stat)
+}
+
+// diffed opens the project of what is to be shown. task is "" unless id means a task.
+func diffed(app *cmdutil.App, id string) (pr *project.Project, task string, err error) {
+	if attempt.IsTask(id) {
+		return app.Work(id)
+	}
+	pr, err = app.Greenlight()
+	return pr, "", err
 }
 
 // toDiff is the slice of this session, or the only one that has work which hasn't landed.

@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/sliceid"
 )
 
@@ -163,8 +164,12 @@ func guessed(args []string) ([]string, error) {
 	switch {
 	case ok && g.runs == "":
 		return nil, notACommand(word, rest, g.offers)
+	case ok && g.runs == "state show" && len(rest) > 0 && attempt.IsTask(rest[0]):
+		return slices.Concat(args[:at], []string{"why"}, rest), nil // a task has no state
 	case ok:
 		return slices.Concat(args[:at], strings.Fields(g.runs), rest), nil
+	case attempt.IsTask(word):
+		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
 	case strings.ContainsAny(word, "0123456789") && sliceid.Valid(word) == nil:
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
 	}

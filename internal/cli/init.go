@@ -132,7 +132,7 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	}
 	if answer.Where == "" {
 		app.IO.Printf("Claude Code doesn't know %s's commands here: gl install --local --system %s, or the original's own installation\n",
-			system, system)
+			project.SystemName(system), system)
 	}
 	app.IO.Printf("Next: %s in Claude Code\n", next)
 	return nil

@@ -263,7 +263,7 @@ func notAnswered(app *cmdutil.App, t install.Target) error {
 	answer, err := install.Answers(t.System, dir, app.Getenv)
 	if err == nil && answer.Where != "" && !answer.Ours {
 		err = fmt.Errorf("%s answers %s's commands here, and stays in charge: nothing was installed",
-			short(app, answer.Where), t.System)
+			short(app, answer.Where), project.SystemName(t.System))
 	}
 	return err
 }

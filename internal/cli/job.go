@@ -391,6 +391,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 	if j.copy == nil { // a rehearsal in a scratch copy notifies no one
 		cfg.Output.Channels = channels(j.app, j.pr)
 	}
+	place := watchCheckout(ctx, j, cfg)
 	res, err := scheduler.Run(ctx, cfg)
 	t.clear()
 	if err != nil {
@@ -400,7 +401,9 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		j.leaveTo(cfg, res)
 		return attach(ctx, j.app, j.pr, panes.Session, nil)
 	}
-	return j.conclude(cfg, t, res)
+	err = j.conclude(cfg, t, res, place != nil)
+	place.tell(ctx)
+	return err
 }
 
 // tmux returns the runner that puts agents into panes, falling back to processes.
@@ -415,11 +418,12 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 }
 
 // conclude prints the summary and returns the exit code.
-func (j *job) conclude(cfg scheduler.Config, t *reporter, res *scheduler.Result) error {
+func (j *job) conclude(cfg scheduler.Config, t *reporter, res *scheduler.Result,
+	inCheckout bool) error {
 	if cfg.Scope.Task == nil {
 		t.summary(res)
 	} else {
-		j.taskSummary(res)
+		j.taskSummary(res, inCheckout)
 	}
 	if sig, ok := res.Signal.(syscall.Signal); ok {
 		return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig)}

@@ -15,7 +15,10 @@ func newQuick(app *cmdutil.App) *cobra.Command {
 can run at a time. In a project, gl changelog lists what it did.
 
 It has a worktree of its own where slices have (git.isolation), and is merged like one: gl merges its work, runs the tests, and
-moves your branch. If the tests fail or it conflicts, the same agent continues once.`,
+moves your branch. If the tests fail or it conflicts, the same agent continues once.
+
+In a project of Specwright or GSD it works in the checkout, as units and phases do: the agent commits, and gl neither tests nor merges its
+work. What it leaves uncommitted is named at the end.`,
 		Example: `  gl quick "the login page says 500 when the password is empty"
   gl quick --dry-run "rename User.name to User.fullName"
   gl logs -f @quick`,

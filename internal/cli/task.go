@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
+	"greenlight/internal/run/testrun"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/status"
 	"greenlight/internal/workspace/git"
@@ -233,8 +234,8 @@ func underWay(p *plan.Plan) []string {
 	return ids
 }
 
-// taskSummary describes the end of a task: its cost, and where its summary is.
-func (j *job) taskSummary(res *scheduler.Result) {
+// taskSummary describes the end of a task: its cost, where its work is, and where its summary is.
+func (j *job) taskSummary(res *scheduler.Result, inCheckout bool) {
 	switch {
 	case res.Signal != nil:
 		j.app.IO.Printf("Interrupted.\n")
@@ -253,6 +254,13 @@ func (j *job) taskSummary(res *scheduler.Result) {
 			res.Lane.Has(r.ID.Work()) {
 			j.app.IO.Printf("  merged into %s: %.10s\n",
 				sanitize.Text(worktree.Short(g.Target)), g.Commit)
+			j.app.IO.Printf("  gl diff %s shows it, gl undo %[1]s takes it back\n", r.ID.Work())
+			if !j.pr.Config.Test.Command.IsSet() {
+				j.app.IO.Printf("  no test command: %s\n",
+					sanitize.Line(testrun.SetCommand(j.pr.Root, j.pr.Flags())))
+			}
+		} else if inCheckout && r.Judged.Outcome.Traits().Success {
+			j.app.IO.Printf("  done in the checkout: gl has neither tested nor merged it\n")
 		}
 		switch {
 		case r.Task.HasSummary:

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/lane"
 	"greenlight/internal/workspace/worktree"
 )
@@ -18,17 +19,18 @@ func newUndo(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "undo ID [TEXT]",
-		Short: "Take back a merged slice, and reopen it",
+		Short: "Take back a merged slice or task",
 		Long: `Take back a merged slice: gl reverts its merge, tests what is left, merges that into the target branch, and makes the slice pending
 again. TEXT says why: it is added to the slice's decisions, and its next agent reads it. That agent starts on a new branch, with the
-earlier work.
+earlier work. A merged task, such as @quick.1, is taken back in the same way, and isn't done again.
 
 A slice that other finished slices need is taken back after them. Where the tests fail without it, it stays.
 
 Exit codes: 0 taken back; 1 it isn't merged, is needed, conflicts with later work, or the tests fail without it; 2 wrong usage.`,
-		Example:           `  gl undo S-07 "it must not send mail to test accounts"`,
+		Example: `  gl undo S-07 "it must not send mail to test accounts"
+  gl undo @quick               the last quick task`,
 		Args:              cmdutil.Args(cobra.MinimumNArgs(1)),
-		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(done)),
+		ValidArgsFunction: cmdutil.CompleteFirst(completeTasks(app, app.CompleteSome(done), false)),
 		RunE: func(c *cobra.Command, a []string) error {
 			return runUndo(c.Context(), app, a[0],
 				strings.TrimSpace(strings.Join(a[1:], " ")), force)
@@ -54,7 +56,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	if text != "" && !ops.IsLine(text) {
 		return cmdutil.Usage("say why in one line of text without control characters")
 	}
-	pr, id, err := app.Slice(id)
+	pr, id, err := app.Work(id)
 	if err != nil {
 		return err
 	}
@@ -82,8 +84,12 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 				strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
 		}
 	}
-	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
-	app.IO.Message("gl slice builds it again, gl remove %s drops it", id)
+	if attempt.IsTask(id) {
+		app.IO.Printf("%s is taken back; %s\n", id, tests)
+	} else {
+		app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
+		app.IO.Message("gl slice builds it again, gl remove %s drops it", id)
+	}
 	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	if len(status.Waiting()) == 0 {
 		app.IO.Printf("Merged into %s\n", worktree.Short(l.Repo.Target()))

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/eventtext"
@@ -32,15 +33,21 @@ func newWhy(app *cmdutil.App) *cobra.Command {
 		Use:   "why [ID]",
 		Short: "Explain why a slice isn't running or done, and what to do",
 		Long: `Explain the state of a slice: the reason, the chain of dependencies that blocks it, its last attempts, and the commands
-that help. Without an id, explain every slice that isn't done.
+that help. Without an id, explain every slice that isn't done. Of a task, such as @quick.1, show what came of its attempts.
 
 Exit codes: 0 printed; 1 there is no such slice, or no project; 2 wrong usage.`,
 		Example: `  gl why
   gl why S-07
   gl why S-07 --json | jq -r '.slices[0].next[]'`,
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: app.CompleteFirstID,
+		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
+			if len(a) > 0 && attempt.IsTask(a[0]) {
+				if asJSON {
+					return cmdutil.Usage("--json is about slices: gl logs %s --json has a task's attempt", a[0])
+				}
+				return whyTask(app, a[0])
+			}
 			return runWhy(c.Context(), app, append(a, "")[0], asJSON)
 		},
 	}
@@ -106,6 +113,35 @@ func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plan
 		return err
 	}
 	return app.IO.JSON(doc)
+}
+
+// whyTask shows the attempts at a task, and what can be done with its work.
+func whyTask(app *cmdutil.App, id string) error {
+	pr, work, err := app.Work(id)
+	if err != nil {
+		return err
+	}
+	recs, err := pr.Runs.AttemptsAt(work)
+	if err != nil || len(recs) == 0 {
+		return err
+	}
+	last := recs[0]
+	app.IO.Printf("%s\n", wrapped(app.IO, term.Bold, sanitize.Line(work+": "+last.ID.Title), 2))
+	for _, rec := range recs {
+		printAttempt(app.IO, nil, rec, time.Now())
+	}
+	if g := last.Landing; g != nil && g.Commit != "" && last.Since.Undone == nil {
+		app.IO.Printf("gl diff %s shows it, gl undo %[1]s takes it back\n", sanitize.Text(work))
+	}
+	return nil
+}
+
+// printAttempt prints what came of an attempt.
+func printAttempt(out *iostreams.Streams, st *plan.State, rec *attempt.Record, now time.Time) {
+	out.Printf("%s\n", wrapped(out, outcomeColor(rec), "  "+attempttext.Line(st, rec, now), 4))
+	for _, line := range slices.Concat(attempttext.Proof(rec), attempttext.Work(rec)) {
+		out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
+	}
 }
 
 // unfinished lists the unfinished slices, those closest to completion first.
@@ -200,11 +236,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		out.Printf("%s\n", wrapped(out, "", strings.Repeat("  ", i+1)+hop, 2*i+4))
 	}
 	for _, rec := range recs {
-		out.Printf("%s\n",
-			wrapped(out, outcomeColor(rec), "  "+attempttext.Line(p.State(id), rec, now), 4))
-		for _, line := range slices.Concat(attempttext.Proof(rec), attempttext.Work(rec)) {
-			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
-		}
+		printAttempt(out, p.State(id), rec, now)
 	}
 	for _, text := range happened(pr, id, now) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))

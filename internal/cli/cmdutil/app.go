@@ -200,6 +200,23 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 	return pr, id, err
 }
 
+// Work opens the project of a slice or a task that id means, and returns what its work is called:
+// the slice's id, or the name of the task's first attempt. "@quick" is the last such task.
+func (app *App) Work(id string) (*project.Project, string, error) {
+	if !attempt.IsTask(id) {
+		return app.Slice(id)
+	}
+	pr, err := app.AnyProject()
+	if err != nil {
+		return nil, "", err
+	}
+	rec, err := project.Task(pr.Runs, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return pr, rec.ID.Work(), nil
+}
+
 // Resolve finds the item that id means, and prints a note if its spelling differs.
 func (app *App) Resolve(p *plan.Plan, id string) (string, error) {
 	match, note, err := project.Resolve(p, id)

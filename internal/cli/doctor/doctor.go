@@ -47,6 +47,7 @@ func checks() []check {
 		{"agent", checkAgent},
 		{"installed", checkInstalled},
 		{"tools", checkTools},
+		{"alias", checkAlias},
 		{"git", checkGit},
 		{"locks", checkLocks},
 		{"objects", checkObjects},

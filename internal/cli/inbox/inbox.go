@@ -173,8 +173,11 @@ func Title(w *ops.Pending) string {
 	case ops.PendingQuestion:
 		return subject + " asks: " + w.Why
 	case ops.PendingReview:
-		why := strings.TrimPrefix(strings.TrimPrefix(w.Why, "for "), "review: ")
-		return subject + " awaits review: " + why
+		why := strings.TrimPrefix(w.Why, "for ")
+		if w.Foreign {
+			return subject + " is waiting for " + why
+		}
+		return subject + " awaits review: " + strings.TrimPrefix(why, "review: ")
 	case ops.PendingConflict:
 		return subject + " is in conflict: " + w.Why
 	case ops.PendingFailed:

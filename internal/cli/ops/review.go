@@ -29,6 +29,7 @@ type Pending struct {
 	ID        string // "" for the project
 	Name      string
 	Why       string             // short
+	Foreign   bool               // what it is waiting for is done with another system's commands
 	Commands  []string           // that answer it, the usual one first
 	Last      *attempt.Record    // the last attempt at the slice; nil for none
 	Built     *attempt.Record    // the last one with an agent
@@ -200,7 +201,7 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 		case st.OverBudget:
 			w.Kind = PendingBudget
 		case st.Next != nil: // another system knows the commands
-			w.Kind = PendingReview
+			w.Kind, w.Foreign = PendingReview, true
 		case st.Asks():
 			w.Kind, w.Why = PendingQuestion, st.WaitingFor
 			w.Commands = []string{"gl answer " + st.ID + " TEXT"}

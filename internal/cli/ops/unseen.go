@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/run/project"
@@ -20,28 +21,9 @@ type Unseen struct {
 // FindUnseen finds uncommitted files that aren't ignored, by paths from the top of the checkout. It
 // skips the state, which exists only in the checkout.
 func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
-	top, prefix, err := git.Place(ctx, pr.Root)
+	names, state, err := uncommitted(ctx, pr)
 	if err != nil {
 		return nil, err
-	}
-	dirty, err := git.Dirty(ctx, top, "")
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	state := path.Join(filepath.ToSlash(prefix), statedir.Name) + "/"
-	for _, entry := range dirty {
-		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if !strings.HasSuffix(name, "/") ||
-			!strings.HasPrefix(name, state) && !strings.HasPrefix(state, name) {
-			names = append(names, name)
-			continue
-		}
-		_, within, err := git.Untracked(ctx, top, name) // an entirely untracked directory
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, within...)
 	}
 	u := &Unseen{}
 	for _, name := range names {
@@ -54,4 +36,43 @@ func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 		}
 	}
 	return u, nil
+}
+
+// Uncommitted returns the uncommitted files of the checkout that aren't ignored, by paths from its
+// top, without the directories in which the project's systems keep their state.
+func Uncommitted(ctx context.Context, pr *project.Project) ([]string, error) {
+	names, state, err := uncommitted(ctx, pr)
+	prefix := strings.TrimSuffix(state, statedir.Name+"/")
+	return slices.DeleteFunc(names, func(name string) bool {
+		rel, inProject := strings.CutPrefix(name, prefix)
+		return inProject && project.InState(rel)
+	}), err
+}
+
+// uncommitted returns the uncommitted files that aren't ignored, with directories opened that are
+// entirely untracked, and the path of the state.
+func uncommitted(ctx context.Context, pr *project.Project) (names []string, state string, err error) {
+	top, prefix, err := git.Place(ctx, pr.Root)
+	if err != nil {
+		return nil, "", err
+	}
+	dirty, err := git.Dirty(ctx, top, "")
+	if err != nil {
+		return nil, "", err
+	}
+	state = path.Join(filepath.ToSlash(prefix), statedir.Name) + "/"
+	for _, entry := range dirty {
+		name, _, _ := strings.Cut(entry[3:], " <- ")
+		if !strings.HasSuffix(name, "/") ||
+			!strings.HasPrefix(name, state) && !strings.HasPrefix(state, name) {
+			names = append(names, name)
+			continue
+		}
+		_, within, err := git.Untracked(ctx, top, name) // an entirely untracked directory
+		if err != nil {
+			return nil, "", err
+		}
+		names = append(names, within...)
+	}
+	return names, state, nil
 }

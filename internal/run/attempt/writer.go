@@ -97,10 +97,10 @@ func (w *Writer) MarkApproved(slice string, ruling *gate.Ruling) error {
 }
 
 // MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for
-// unknown.
+// unknown. A task is never retried.
 func (w *Writer) MarkUndone(slice string, n int, u Undo) error {
 	err := w.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = &u, true })
-	if err != nil {
+	if err != nil || IsTask(slice) {
 		return err
 	}
 	return w.MarkRetried(slice)

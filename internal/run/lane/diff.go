@@ -35,9 +35,9 @@ type NoDiffError struct{ Reason string }
 
 func (e *NoDiffError) Error() string { return e.Reason }
 
-// Diff returns what the slice has changed so far.
+// Diff returns what the slice or the task has changed so far.
 func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
-	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
+	lineage, err := r.repo.Lineages.Get(r.history.system(id), id)
 	if errors.As(err, new(*worktree.BadLineage)) || errors.Is(err, fs.ErrNotExist) ||
 		err == nil && lineage.Phase == worktree.Gone {
 		landed, err := r.history.landing(ctx, id)

@@ -22,7 +22,15 @@ type history struct {
 	repo    *worktree.Repo
 }
 
-// landing returns the commit by which a slice landed last, "" if it never did or was taken back
+// system returns the system that work is of: a task is of none.
+func (h *history) system(work string) string {
+	if attempt.IsTask(work) {
+		return ""
+	}
+	return h.project.Key()
+}
+
+// landing returns the commit by which a slice or a task landed last, "" if it never did or was taken back
 // since. Without a record it reads the commits' trailers.
 func (h *history) landing(ctx context.Context, id string) (string, error) {
 	rec, err := h.landingRecord(id)
@@ -49,14 +57,14 @@ func (h *history) landing(ctx context.Context, id string) (string, error) {
 	return commit, nil
 }
 
-// landingRecord returns the last attempt by which the slice landed, nil for none.
-func (h *history) landingRecord(id string) (*attempt.Record, error) {
-	all, err := h.project.Runs.History(id)
+// landingRecord returns the last attempt by which the slice or the task landed, nil for none.
+func (h *history) landingRecord(work string) (*attempt.Record, error) {
+	all, err := h.project.Runs.AttemptsAt(work)
 	if err != nil {
 		return nil, err
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if r := all[i]; r.ID.System == h.project.Key() && r.Judged.Outcome == outcome.Done &&
+	for _, r := range all {
+		if r.ID.System == h.system(work) && r.Judged.Outcome == outcome.Done &&
 			r.Landing != nil && r.Landing.Commit != "" {
 			return r, nil
 		}

@@ -20,9 +20,9 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// An undoNote is what lane.json notes of a slice that is being taken back.
+// An undoNote is what lane.json notes of a slice or a task that is being taken back.
 type undoNote struct {
-	Slice   string `json:"slice"`
+	Slice   string `json:"slice"`             // of a task: see attempt.Identity.Work
 	Attempt int    `json:"attempt,omitempty"` // whose work landed; 0 where its record is gone
 	Commit  string `json:"commit"`            // by which it landed
 	Revert  string `json:"revert"`            // the lane's next commit
@@ -31,7 +31,7 @@ type undoNote struct {
 	Verdict *testrun.Verdict `json:"verdict,omitempty"` // of what is left
 }
 
-// An Undone is a slice that was taken back.
+// An Undone is a slice or a task that was taken back.
 type Undone struct {
 	Commit, Revert string
 	Verdict        *testrun.Verdict // of what is left; nil without a test command
@@ -49,7 +49,7 @@ func (e *RedError) Error() string {
 }
 
 // An undoing takes slices back that have landed: it reverts the landing, tests what is left, and
-// makes the slice pending again.
+// makes the slice pending again. Of a task, only the record says so.
 type undoing struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -61,8 +61,11 @@ type undoing struct {
 	tell    func(format string, a ...any)
 }
 
-// mayUndo refuses a slice that isn't done, or that others depend on.
+// mayUndo refuses work that isn't done, and a slice that others depend on.
 func (un *undoing) mayUndo(id string, force bool) error {
+	if attempt.IsTask(id) {
+		return un.mayUndoTask(id)
+	}
 	p, err := un.project.Plan(now(), un.project.Options())
 	if err != nil {
 		return err
@@ -92,6 +95,18 @@ func (un *undoing) mayUndo(id string, force bool) error {
 	case len(done) > 0:
 		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id,
 			some(done), done[0], id)
+	}
+	return nil
+}
+
+func (un *undoing) mayUndoTask(work string) error {
+	switch rec, err := un.history.landingRecord(work); {
+	case err != nil:
+		return err
+	case rec == nil:
+		return fmt.Errorf("%s wasn't merged, so there is nothing to take back: gl why %[1]s", work)
+	case rec.Since.Undone != nil:
+		return fmt.Errorf("%s was taken back already, as %s", work, short(rec.Since.Undone.Commit))
 	}
 	return nil
 }
@@ -218,6 +233,11 @@ func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err e
 	if err != nil || rec == nil {
 		return false, err
 	}
+	if rec.ID.IsTask() {
+		return true, un.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+			return un.project.Runs.Within(tx.Held()).MarkRedone(rec.ID.Slice, rec.ID.N)
+		})
+	}
 	err = un.project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		all, err := un.project.Runs.History(u.Slice)
 		open := func(r *attempt.Record) bool {
@@ -243,7 +263,7 @@ func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err e
 // undoOnceMore reverts the landing of a slice again, if the queue's branch has it and the commit u
 // that reverted it is gone.
 func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
-	all, err := un.project.Runs.History(u.Slice)
+	all, err := un.project.Runs.AttemptsAt(u.Slice)
 	if err != nil {
 		return err
 	}
@@ -390,16 +410,23 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = un.project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone,
-		System: un.project.Key(), Slice: note.Slice, Attempt: note.Attempt,
-		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(un.repo.Target()),
-		Key: "undone." + note.Revert})
+	e := journal.Event{Kind: journal.Undone, System: un.history.system(note.Slice),
+		Slice: note.Slice, Attempt: note.Attempt, Commit: note.Revert, Reason: note.Why,
+		Target: worktree.Short(un.repo.Target()), Key: "undone." + note.Revert}
+	if id, _, isTask := attempt.SplitTask(note.Slice); isTask {
+		e.Slice = id
+	}
+	_ = un.project.Runs.Journal().AppendOnce(e)
 	un.file.Undoing = nil
 	return un.file.save()
 }
 
 // pendAgain makes a slice pending that was taken back, and marks the record of its landing.
 func (un *undoing) pendAgain(tx tracker.Tx, note *undoNote) error {
+	mark := attempt.Undo{Commit: note.Revert, Why: note.Why}
+	if id, _, isTask := attempt.SplitTask(note.Slice); isTask {
+		return un.project.Runs.Within(tx.Held()).MarkUndone(id, note.Attempt, mark)
+	}
 	lander, lands := tx.(tracker.Lander)
 	it, err := tx.Item(note.Slice)
 	switch {
@@ -416,7 +443,7 @@ func (un *undoing) pendAgain(tx tracker.Tx, note *undoNote) error {
 		return err
 	}
 	if err := un.project.Runs.Within(tx.Held()).MarkUndone(note.Slice, note.Attempt,
-		attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+		mark); err != nil {
 		return err
 	}
 	return un.project.Runs.Proofs.Withdraw(un.project.Key(), note.Slice, note.Attempt)

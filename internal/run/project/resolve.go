@@ -3,6 +3,7 @@ package project
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,13 +27,32 @@ func (p *Project) RequireGreenlight() error {
 // the item is spelled differently.
 func Resolve(p *plan.Plan, id string) (match, note string, err error) {
 	if attempt.IsTask(id) {
-		return "", "", fmt.Errorf("%s is a task, not a slice: gl logs, gl debug and gl stop take tasks", id)
+		return "", "", fmt.Errorf("%s is a task, not a slice: gl why, gl logs, gl diff, gl undo, gl debug and gl stop take tasks", id)
 	}
 	match, note, err = sliceid.Resolve(id, p.IDs())
 	if err != nil {
 		return "", "", cmp.Or[error](inOtherSystem(p, id), nounError{err, p.Snapshot.Noun})
 	}
 	return match, note, nil
+}
+
+// Task returns the record of the attempt at a task that id names, or of the last such task:
+// "@quick.3", "@quick".
+func Task(runs *attempt.Store, id string) (*attempt.Record, error) {
+	task, n, _ := attempt.SplitTask(id)
+	all, err := runs.Index()
+	if err != nil {
+		return nil, err
+	}
+	entries := all[task]
+	i := len(entries) - 1
+	if task != id {
+		i = slices.IndexFunc(entries, func(e attempt.Entry) bool { return e.N == n })
+	}
+	if i < 0 {
+		return nil, fmt.Errorf("no task is named %s: gl events lists what has run", id)
+	}
+	return runs.Get(task, entries[i].N)
 }
 
 // Exactly returns the file of the Greenlight slice with exactly that id, nil if only the whole

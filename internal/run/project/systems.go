@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/base/paths"
@@ -99,6 +100,27 @@ func Keeper(rel string) string {
 		}
 	}
 	return ""
+}
+
+// SystemName returns the name for people of the system with that key.
+func SystemName(key string) string {
+	for _, s := range systems() {
+		if s.Key == key {
+			return s.Name
+		}
+	}
+	return key
+}
+
+// InState reports whether rel, relative to the root, is in a directory in which a system keeps its
+// state.
+func InState(rel string) bool {
+	top, _, _ := strings.Cut(rel, "/")
+	return slices.ContainsFunc(systems(), func(s System) bool {
+		return slices.ContainsFunc(s.where, func(path string) bool {
+			return strings.HasPrefix(path, top+"/")
+		})
+	})
 }
 
 // there reports whether the system's files are under root.

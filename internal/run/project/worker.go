@@ -19,7 +19,7 @@ const noWorker = "queued, and no gl is working on the queue"
 // on the queue or, if there is none, the command to run.
 func (p *Project) QueueText(r *attempt.Record) string {
 	a := p.open(r)
-	if a.Idle {
+	if a.Landing == noWorker {
 		return a.Landing + ". Run gl land" + p.Flags()
 	}
 	return a.Landing
@@ -32,10 +32,11 @@ type queueWorkers struct {
 }
 
 // tell adds to an attempt in the merge queue the process that works on the queue, or that
-// there is none. An attempt that waits for another reason doesn't wait for a process.
+// there is none. An attempt that waits for another reason keeps that.
 func (w queueWorkers) tell(a *plan.Attempt, r *attempt.Record) {
 	waits := a.Landing == attempt.InQueue
 	if !waits && (r.Landing == nil || r.Landing.Step == "") {
+		a.Idle = !r.Life.LauncherLives() && w.find() == ""
 		return
 	}
 	var worker string

@@ -6,9 +6,11 @@ package testrun
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
@@ -174,6 +176,9 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		Limit: s.Limit, Box: s.Box, Log: &out,
 		Started: s.Started, Mark: MarkOf(s.Root, cmp.Or(s.Mark, s.Dir)),
 	})
+	if missing := new(exec.Error); errors.As(err, &missing) {
+		return nil, fmt.Errorf("the test command %s can't be started: %w", s.Command.Line, err)
+	}
 	if err != nil {
 		return nil, err
 	}

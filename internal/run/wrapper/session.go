@@ -306,7 +306,7 @@ func (s *session) checkCommand(ctx context.Context) {
 		lists(sum.Commands, name) {
 		return
 	}
-	help := cmp.Or(s.settler.Tracker.Traits().Skills, "install what brings it")
+	help := cmp.Or(s.settler.Tracker.Traits().Skills, "run gl install, then gl check")
 	if strings.HasPrefix(name, "gl:") {
 		help = "run gl install, then gl check"
 	}

@@ -98,12 +98,17 @@ func Proof(r *attempt.Record) []string {
 	if text := landedText(r); text != "" {
 		list = append(list, text)
 	}
-	if r.Landing != nil {
-		list = append(list, r.Landing.Caveats...)
-	}
 	// Verdict has the tests that passed
 	said := func(a gate.Answer) bool { return a.Question != gate.Run || a.Says != gate.Yes }
-	if text := checked(r.Judged.Gate, said); text != "" {
+	text := checked(r.Judged.Gate, said)
+	if r.Landing != nil {
+		for _, c := range r.Landing.Caveats {
+			if head, _, _ := strings.Cut(c, ", so "); !strings.Contains(text, head) {
+				list = append(list, c)
+			}
+		}
+	}
+	if text != "" {
 		list = append(list, text)
 	}
 	return list
@@ -273,7 +278,7 @@ func Output(r *attempt.Record) []string {
 }
 
 // Line returns one attempt on one line: "attempt 2 with claude, 2026-03-01 14:05: failed:
-// exit 7, after 12s, 3 turns, $0.42". The time is local.
+// exit 7, after 12s, 3 turns, $0.42". The time is local. st is nil for a task.
 func Line(st *plan.State, r *attempt.Record, now time.Time) string {
 	began := r.Life.ClaimedAt
 	if r.Life.StartedAt != nil {
@@ -315,13 +320,15 @@ func Spent(r *attempt.Record) []string {
 	return parts
 }
 
+// attemptState returns how far an attempt is, or how it ended. st is nil for a task.
 func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
+	known := st != nil && st.Attempt != nil && st.Attempt.N == r.ID.N
 	switch {
 	case r.Life.Phase == plan.Settled:
 		return r.Judged.Outcome.Text(r.Judged.Detail)
-	case st.Attempt != nil && st.Attempt.N == r.ID.N && st.Attempt.Dead:
+	case known && st.Attempt.Dead, st == nil && r.Life.Dead():
 		return "its gl process vanished"
-	case r.Life.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.ID.N:
+	case r.Life.Phase == plan.Queued && known:
 		return "in the merge queue: " + st.Attempt.Landing
 	case r.Life.Phase == plan.Queued:
 		return "in the merge queue: " + r.Landing.Text()

@@ -306,7 +306,7 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 			r.ETA = &left
 		}
 	case Merging:
-		if st.Attempt.Idle && r.Command != "" {
+		if st.Attempt.Idle && r.Command != "" && strings.HasPrefix(why.Cause, attempt.InQueue) {
 			r.Text = "queued: " + r.Command + " merges it"
 		}
 		r.Step = r.Text

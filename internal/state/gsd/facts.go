@@ -210,13 +210,18 @@ func (f *Facts) only(road *Roadmap, phases []*Phase) {
 // count counts the milestone's phases and plans. A phase that the roadmap calls complete is
 // complete, with all its plans: its files may be archived or deleted.
 func (f *Facts) count(phases []*Phase, at standing) {
-	f.Counts, f.Unknown = Counts{TotalPhases: max(len(f.Dirs), len(phases))}, false
 	said := map[string]*Phase{}
 	for _, p := range phases {
-		said[p.Key] = p
+		if !uncounted(p.Key) {
+			said[p.Key] = p
+		}
 	}
-	for i := range f.Dirs {
-		d := &f.Dirs[i]
+	dirs := slices.DeleteFunc(slices.Clone(f.Dirs), func(d PhaseDir) bool {
+		return uncounted(d.Key)
+	})
+	f.Counts, f.Unknown = Counts{TotalPhases: max(len(dirs), len(said))}, false
+	for i := range dirs {
+		d := &dirs[i]
 		p := said[d.Key]
 		delete(said, d.Key)
 		if !d.CarriedOut(p) {

@@ -63,6 +63,12 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 // sentinel reports whether a key belongs to the backlog: 999 and its subphases.
 func sentinel(key string) bool { return key == "999" || strings.HasPrefix(key, "999.") }
 
+// uncounted reports whether a phase is left out of the progress: GSD counts neither the backlog
+// nor phase 0 with its subphases, although it carries phase 0 out like any other.
+func uncounted(key string) bool {
+	return sentinel(key) || key == "0" || strings.HasPrefix(key, "0.")
+}
+
 // olderVersion reports whether milestone a is older than b: v1.9 is older than v1.10.
 func olderVersion(a, b string) bool {
 	x, y := strings.Split(strings.TrimLeft(a, "vV"), "."), strings.Split(strings.TrimLeft(b, "vV"), ".")

@@ -1,16 +1,13 @@
 package gsd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -465,115 +462,4 @@ func TestAddTodo(t *testing.T) {
 	if _, err := of(s).AddTodo(ctx, Todo{Title: "…"}); err == nil {
 		t.Error("a title without letters")
 	}
-}
-
-// GSD's own tools read what gl writes as they read their own: after the same verbs, both come to
-// the same facts. GREENLIGHT_GSD_DIR names the directories, separated by colons, in which npm has
-// put @opengsd/gsd-core.
-func TestAgreesWithGSD(t *testing.T) {
-	dirs := os.Getenv("GREENLIGHT_GSD_DIR")
-	if dirs == "" {
-		t.Skip("GREENLIGHT_GSD_DIR isn't set: make test-gsd")
-	}
-	for _, dir := range filepath.SplitList(dirs) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			theirs, ours := agreeing(t), agreeing(t)
-			tool := filepath.Join(dir, "node_modules/@opengsd/gsd-core/gsd-core/bin/gsd-tools.cjs")
-			gsd := func(s *Store, args ...string) string {
-				t.Helper()
-				cmd := exec.Command("node", append([]string{tool}, args...)...)
-				cmd.Dir, cmd.Env = s.Root, append(os.Environ(), "HOME="+t.TempDir())
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%q: %v\n%s", args, err, out)
-				}
-				return string(out)
-			}
-			both := func(f func(*Store) (Result, error), args ...string) {
-				t.Helper()
-				r, err := f(ours)
-				done(t, r, err)
-				gsd(theirs, args...)
-				for _, read := range [][]string{{"state", "json"}, {"roadmap", "analyze"}, {"progress", "json"}} {
-					if diff := cmp.Diff(facts(t, gsd(theirs, read...)), facts(t, gsd(ours, read...))); diff != "" {
-						t.Errorf("after %q, %q (-GSD's, +gl's):\n%s", args, read, diff)
-					}
-				}
-				// and the other way: gl reads theirs as its own
-				if diff := cmp.Diff(theirs.Facts(t), ours.Facts(t)); diff != "" {
-					t.Errorf("after %q, gl reads (-GSD's, +gl's):\n%s", args, diff)
-				}
-			}
-			both(func(s *Store) (Result, error) { return of(s).RoadmapProgress(ctx, "1") }, "roadmap", "update-plan-progress", "1")
-			both(func(s *Store) (Result, error) { return of(s).AnnotateRoadmap(ctx, "2") }, "roadmap", "annotate-dependencies", "2")
-			both(func(s *Store) (Result, error) { return of(s).FinishPhase(ctx, "1") }, "phase", "complete", "1")
-			both(func(s *Store) (Result, error) { return of(s).MarkRequirements(ctx, []string{"FILE-01"}) }, "requirements", "mark-complete", "FILE-01")
-			for _, s := range []*Store{ours, theirs} {
-				carryOut(t, s)
-			}
-			both(func(s *Store) (Result, error) { return of(s).FinishPhase(ctx, "2") }, "phase", "complete", "2")
-			both(func(s *Store) (Result, error) {
-				return of(s).CompleteMilestone(ctx, MilestoneEnd{Version: "v1.0", Name: "Books", Confirm: true})
-			}, "milestone", "complete", "v1.0", "--name", "Books", "--confirm")
-			both(func(s *Store) (Result, error) { return s.MilestoneSwitch(ctx, "v1.1", "Pay") },
-				"state", "milestone-switch", "--milestone", "v1.1", "--name", "Pay")
-		})
-	}
-}
-
-// agreeing returns the shop without what the tools rightly treat in different ways: a status in
-// the traceability table that a person wrote, and a note behind the number of plans.
-func agreeing(t *testing.T) *Store {
-	files := shop()
-	files["REQUIREMENTS.md"] = strings.Replace(shopRequirements, "Blocked by Ann", "Pending", 1)
-	files["ROADMAP.md"] = strings.Replace(shopRoad, ", and a talk with Ann", "", 1)
-	s := files.store(t)
-	s.Now = time.Now
-	verifyNow(t, s, "01")
-	return s
-}
-
-// verifyNow makes a phase's report newer than its summaries: GSD's own tools compare the times.
-func verifyNow(t *testing.T, s *Store, phase string) {
-	t.Helper()
-	reports, err := filepath.Glob(filepath.Join(placeOf(s).Phases(), phase+"-*", phase+"-VERIFICATION.md"))
-	if err != nil || len(reports) != 1 {
-		t.Fatal(reports, err)
-	}
-	if now := time.Now().Add(time.Second); os.Chtimes(reports[0], now, now) != nil {
-		t.Fatal(reports[0])
-	}
-}
-
-func carryOut(t *testing.T, s *Store) {
-	t.Helper()
-	dir := filepath.Join(placeOf(s).Phases(), "02-export")
-	for plan := 1; plan <= 3; plan++ {
-		write(t, dir, map[string]string{fmt.Sprintf("02-%02d-SUMMARY.md", plan): fmt.Sprintf("---\none-liner: Did %d\n---\n", plan)})
-	}
-	write(t, dir, map[string]string{"02-VERIFICATION.md": "---\nstatus: passed\n---\n"})
-	verifyNow(t, s, "02")
-}
-
-// Facts returns what gl reads of the project.
-func (s *Store) Facts(t *testing.T) []string {
-	t.Helper()
-	tr := Open(s.Root)
-	tr.getenv = func(string) string { return "" }
-	return shown(t, tr)
-}
-
-// facts returns what a document of GSD's says of a project, without times and what only one of
-// the two tools records.
-func facts(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var doc map[string]any
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, key := range []string{"last_updated", "state_head", "stopped_at", "last_activity_desc", "current_phase",
-		"current_phase_name", "current_plan", "status"} {
-		delete(doc, key)
-	}
-	return doc
 }

@@ -72,7 +72,8 @@ func countedProjects() []struct {
 		{"a percent that somebody wrote", planning{"ROADMAP.md": ticks, "phases/": "", "STATE.md": stateWith("", 2, 3, 9, 11, 42)}, []int{2, 3, 9, 11, 42}},
 		{"more completed than there are phases", planning{"ROADMAP.md": ticks, "phases/01-a/01-01-PLAN.md": plan, "phases/01-a/01-01-SUMMARY.md": summary,
 			"phases/1.1-x/1.1-01-PLAN.md": plan, "phases/1.1-x/1.1-01-SUMMARY.md": summary}, []int{3, 3, 9, 11, 82}},
-		{"phase 0", planning{"ROADMAP.md": "- [x] **Phase 0: Zero**\n- [ ] **Phase 1: A**\n", "phases/00-zero/00-01-PLAN.md": plan}, []int{1, 2, 1, 1, 50}},
+		{"phase 0, which GSD doesn't count", planning{"ROADMAP.md": "- [x] **Phase 0: Zero**\n- [x] **Phase 0.1: More**\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n",
+			"phases/00-zero/00-01-PLAN.md": plan, "phases/01-a/01-01-PLAN.md": plan}, []int{1, 2, 1, 1, 50}},
 	}
 }
 

@@ -39,7 +39,7 @@ func Open(root string) *Tracker { return &Tracker{Now: time.Now, root: root, get
 func (t *Tracker) Traits() tracker.Traits {
 	traits := tracker.Traits{Format: "gsd", Noun: "phase",
 		Serial: "GSD's phases share one Current Position in STATE.md",
-		Skills: "run gl install --local --system gsd, or install GSD itself: npx get-shit-done-cc@latest"}
+		Skills: "run gl install --local --system gsd, then gl check"}
 	if part := t.Part(); part != "" { // an agent's session has no workstream stored
 		traits.Part, traits.Env = part, []string{workstreamKey + "=" + part}
 	}

@@ -26,8 +26,7 @@ const (
 // Traits implements tracker.Tracker.
 func (s *Store) Traits() tracker.Traits {
 	return tracker.Traits{Format: "specwright", Noun: "unit",
-		Skills: "run gl install --local --system specwright, or install Specwright's own plugin: in Claude Code, " +
-			"/plugin marketplace add Obsidian-Owl/specwright, then /plugin install specwright@specwright"}
+		Skills: "run gl install --local --system specwright, then gl check"}
 }
 
 // Roadmap implements tracker.Tracker. The protocol has no roadmap, so it is Greenlight's.
