@@ -12,6 +12,7 @@ PREFIX = $(HOME)/.local
 install: build
 	install -d "$(PREFIX)/bin"
 	install bin/gl bin/gl-remote "$(PREFIX)/bin"
+	ln -sf gl "$(PREFIX)/bin/greenlight"
 
 demo: build
 	./bin/gl demo
