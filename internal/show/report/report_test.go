@@ -572,15 +572,13 @@ func TestMerging(t *testing.T) {
 		}}
 	}
 	ms := (10 * time.Minute).Milliseconds()
-	for _, e := range []journal.Event{
+	in.Events = append(in.Events, []journal.Event{
 		{Kind: journal.SetAside, Slice: "S-2", Attempt: 1, Outcome: "conflict", Reason: "it doesn't merge with S-1 <b>" + secret, Time: minutes(12)},
 		{Kind: journal.Verdict, Slice: "S-1", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(20)},
 		{Kind: journal.Verdict, Slice: "S-2", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(24)},
 		{Kind: journal.Verdict, Slice: "S-3", Attempt: 1, Outcome: "green", DurationMS: &ms, Time: minutes(30)},
 		{Kind: journal.DrainEnded, Time: minutes(30)},
-	} {
-		in.Events = append(in.Events, e)
-	}
+	}...)
 	d := report.New(in)
 	if m := d.Merging; m.Runs != 3 || m.AtOnce != 2 || m.Busy != 20*60 || m.Waited != 16*60 || len(m.SetAside) != 1 {
 		t.Errorf("%+v", m)
