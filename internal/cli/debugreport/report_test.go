@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 		{"it fails", `sh -c "exit 3"`, Tests{Ran: true, ExitCode: ptr(3)}, nil},
 		{"a signal ends it", `sh -c "kill -9 $$"`,
 			Tests{Ran: true, Error: ptr("signal: killed")}, nil},
-		{"an unknown program", "no-such-program-anywhere", Tests{Error: ptr(`exec: "no-such-program-anywhere": executable file not found in $PATH`)}, nil},
+		{"an unknown program", "no-such-program-anywhere", Tests{Error: ptr(`the test command no-such-program-anywhere can't be started: exec: "no-such-program-anywhere": executable file not found in $PATH`)}, nil},
 		{"a line for a shell", "echo one && exit 3", Tests{Ran: true, ExitCode: ptr(3)},
 			[]string{"one"}},
 	}
@@ -189,7 +189,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			if tt.want.Error != nil && !cmp.Equal(got.Error, tt.want.Error) {
-				t.Errorf("error %v", got.Error)
+				t.Errorf("error: %s", cmp.Diff(tt.want.Error, got.Error))
 			}
 		})
 	}
