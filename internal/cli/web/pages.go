@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/httpguard"
 	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
@@ -245,18 +246,15 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 		frame
 		Bar, Leader, Cost, Left string
 		Slots, Used             int
-		Held                    []string
-		Queue                   []string
+		Notes                   []status.Note
+		Tasks                   []string
 		Groups                  []group
 		Now                     time.Time
 	}{frame: s.frame(r, "Board"), Bar: m.Counts.Bar(m.Plan, m.Now), Leader: l.leader,
 		Cost: m.Cost.String(), Slots: l.slots, Used: m.Counts.Running, Now: m.Now,
-		Held: status.Holds(m.Plan, m.Now)}
+		Notes: status.Notes(m), Tasks: status.Tasks(m)}
 	if m.ETA != nil {
 		page.Left = view.Left(m.Plan, *m.ETA, m.Now)
-	}
-	for _, row := range m.In(view.Merging) {
-		page.Queue = append(page.Queue, row.ID+": "+row.Text)
 	}
 	page.Groups = groups(m, r.FormValue("group"))
 	s.show(w, http.StatusOK, "board", page)
@@ -503,16 +501,18 @@ func (s *Server) logPart(w http.ResponseWriter, r *http.Request, rec *attempt.Re
 		Lines        []string
 		Older, Newer string
 	}{frame: s.frame(r, id+" log"), ID: id, N: rec.ID.N, Lines: part.Lines}
-	link := func(back int) string {
-		return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), page.N, back)
-	}
 	if part.More {
-		page.Older = link(back + 1)
+		page.Older = logPath(id, page.N, back+1)
 	}
 	if back > 0 {
-		page.Newer = link(back - 1)
+		page.Newer = logPath(id, page.N, back-1)
 	}
 	s.show(w, http.StatusOK, "log", page)
+}
+
+// logPath returns the path of the part of a log that lies back parts before its end.
+func logPath(id string, n, back int) string {
+	return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), n, back)
 }
 
 // mostEvents is how many events the history of a slice shows, the last ones.
@@ -606,6 +606,22 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	}{s.frame(r, id+" diff"), id, p})
 }
 
+// site returns where the links of the report lead: to the pages of slices and of logs.
+func (s *Server) site(base string) report.Site {
+	page := func(file string) string {
+		e, ok := attempt.OfFile(file)
+		switch {
+		case !ok || s.known(e.Slice) == nil:
+			return ""
+		case strings.HasPrefix(file, "log/"):
+			return base + logPath(e.Slice, e.N, 0)
+		}
+		return base + "slice/" + url.PathEscape(e.Slice)
+	}
+	return report.Site{Record: page, Pages: []report.Link{
+		{Address: base, Text: "Needs you"}, {Address: base + "board", Text: "Board"}}}
+}
+
 // report is the report of the last run. It is a page of its own that brings its styles along, and
 // no scripts.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
@@ -629,7 +645,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var b bytes.Buffer
-	if err := d.HTML(&b, pr.Runs.Files.Dir()); err != nil {
+	if err := d.Page(&b, s.site(httpguard.Of(r).Base)); err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/linecolor"
 	"greenlight/internal/show/rowlayout"
@@ -49,11 +50,17 @@ var templates = sync.OnceValue(func() *template.Template {
 		},
 		"duration": func(d *time.Duration) string { return plan.Age(*d) },
 		"slug":     slug,
+		"tone":     toneOf,
 	}).ParseFS(templateFiles, "templates/*.html"))
 })
 
 // slug returns the name of a group as a class and in addresses: "needs-you".
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
+
+// toneOf returns the class of a line that has a color on a terminal.
+func toneOf(c term.Color) string {
+	return map[term.Color]string{term.Yellow: "warn", term.Red: "bad"}[c]
+}
 
 func textOf(v any) string {
 	if s, ok := v.(string); ok {

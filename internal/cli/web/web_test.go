@@ -254,6 +254,16 @@ func TestPagesHaveDocuments(t *testing.T) {
 	}
 }
 
+// The board has what gl status shows besides the rows.
+func TestBoardHasTheNotesOfStatus(t *testing.T) {
+	files := morning()
+	files["slices/S-5.md"] = slice("status: complete; step: complete; completed: 2026-01-02")
+	b := newBrowser(t, files)
+	if page := b.page("board"); !strings.Contains(page, `<p class="warn">Unverified: S-5`) {
+		t.Error(page)
+	}
+}
+
 // Calls of tools are folded, and what the agent says isn't. All of it is there, as text.
 func TestLogIsFolded(t *testing.T) {
 	got := string(logHTML([]string{"hello <b>", "> Bash: ls", "> Edit: a.go", "  - old", "| gl-test > Bash: go test", "",
