@@ -121,7 +121,8 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list,
 			Pending{Kind: PendingProposal, Why: why, Commands: []string{q.Command()}})
 	}
-	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
+	s := lane.ReadStatus(pr.Runs.Files.Dir())
+	if len(s.Waiting()) > 0 && (s.Reason != "" || !runs(pr)) { // a run is about to merge the rest
 		why := strings.Join(s.Waiting(), ", ")
 		if len(s.Undone) == 0 && plan.Tested(p, s.Waiting()) {
 			why += ": tested,"
@@ -142,6 +143,12 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list, held)
 	}
 	return list
+}
+
+// runs reports whether a run is under way.
+func runs(pr *project.Project) bool {
+	leader, err := pr.Runs.Control.Leader()
+	return err == nil && leader != ""
 }
 
 // ToApprove returns the slices in a plan's scope that will await approval once they are built, and
