@@ -179,11 +179,14 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 
 // CommandText returns the commands on one line: another system's are steps, one after the other,
 // gl's own are alternatives.
-func (w *Pending) CommandText() string {
+func (w *Pending) CommandText() string { return strings.Join(w.Commands, w.Between()) }
+
+// Between returns the text between two of the commands.
+func (w *Pending) Between() string {
 	if w.Foreign {
-		return strings.Join(w.Commands, plan.Then)
+		return plan.Then
 	}
-	return strings.Join(w.Commands, ", or ")
+	return ", or "
 }
 
 // ruling returns the gate's answers about the work; nil if it wasn't asked.

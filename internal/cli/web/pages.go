@@ -33,6 +33,7 @@ import (
 // A button is an action with its form.
 type button struct {
 	Do, Label string
+	Hint      string // what it does, if the label doesn't say
 	Ask       string // the label of a text; "" for none
 	Needed    bool   // the text must be there
 	Primary   bool
@@ -48,6 +49,7 @@ type card struct {
 	Seen            string // what is shown, for the action
 	Buttons         []button
 	Commands        []string
+	Between         string // them: one after the other, or one of them
 	Proposals       []string
 	Here            bool     // its buttons are shown here: there is nothing more to see
 	At              []string // lines to comment on, FILE:LINE
@@ -118,7 +120,7 @@ func (s *Server) needs(w http.ResponseWriter, r *http.Request) {
 // card returns what waits with its buttons; seen is what is shown of a slice.
 func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 	c := card{ID: p.ID, Title: inbox.Title(p), Kind: string(p.Kind), Commands: p.Commands,
-		Here: p.ID == ""}
+		Between: p.Between(), Here: p.ID == ""}
 	for _, q := range p.Proposals {
 		c.Proposals = append(c.Proposals, q.Command())
 	}
@@ -146,7 +148,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 	accept := button{Do: "accept", Label: "Accept", Primary: true, Ask: noteLabel, Aside: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
-	fresh := button{Do: "fresh", Label: "Start over", Ask: retry.Ask, Aside: true}
+	fresh := button{Do: "fresh", Label: "Start over", Ask: retry.Ask, Aside: true,
+		Hint: "Begins a new branch; the old one stays."}
 	switch p.Kind {
 	case ops.PendingQuestion:
 		return []button{{Do: "answer", Label: "Answer", Ask: "Your answer", Needed: true,
@@ -373,7 +376,9 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	seen := ops.Look(ctx, pr, st)
 	if i := slices.IndexFunc(l.pending, func(p ops.Pending) bool { return p.ID == st.ID }); i >= 0 {
 		waits := &l.pending[i]
-		c := s.card(waits, p, seen)
+		brief := *waits
+		brief.Name = "" // the page's title has it
+		c := s.card(&brief, p, seen)
 		c.Here, c.At = true, places(r.URL.Query()["at"])
 		page.Card, page.Work.Facts = &c, in.Facts(ctx, waits)
 		if waits.Kind == ops.PendingRed {

@@ -36,6 +36,13 @@ var templates = sync.OnceValue(func() *template.Template {
 		"agent": rowlayout.AgentName,
 		// what a template of several values gets
 		"pair": func(page any, c any) any { return struct{ Page, Card any }{page, c} },
+		"then": func() string { return plan.Then },
+		"steps": func(commands []string, between string) any {
+			return struct {
+				Commands []string
+				Between  string
+			}{commands, between}
+		},
 		"patch": func(base, id string, p *patch) any {
 			return struct {
 				Base, ID string
