@@ -244,7 +244,7 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 	return w
 }
 
-// longestSummary is the number of bytes read of a summary.
+// longestSummary is the number of bytes shown of a summary, and of a slice's file.
 const longestSummary = 64 << 10
 
 // PlaceOf returns the project's directory in the worktree of a slice, or the root.
@@ -268,6 +268,23 @@ func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 	}
 	field, _ := f.Get("contracts")
 	return contracts.ReadBook(PlaceOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
+}
+
+// Task returns what a slice's file asks for: its text without the title, "" for none.
+func Task(pr *project.Project, id string) string {
+	if pr.Slices == nil {
+		return ""
+	}
+	f, err := pr.Slices.Read(id)
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(f.Body())
+	if strings.HasPrefix(text, "# ") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	text = strings.TrimSpace(text)
+	return strings.ToValidUTF8(text[:min(len(text), longestSummary)], "\ufffd")
 }
 
 // Summary returns the first paragraph of the summary that a slice's session has written, "" for

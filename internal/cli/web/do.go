@@ -325,7 +325,7 @@ func stop(ctx context.Context, _ *Server, pr *project.Project, r request) (strin
 }
 
 func land(_ context.Context, s *Server, pr *project.Project, _ request) (string, error) {
-	return "Merging what is tested and not merged yet", s.workQueue(pr, true)
+	return "Merging what is tested. What can't be merged yet stays on this page, with the reason", s.workQueue(pr, true)
 }
 
 func lift(ctx context.Context, _ *Server, pr *project.Project, _ request) (string, error) {

@@ -295,6 +295,7 @@ type item struct {
 	ID, Name, State, Reason string
 	Group                   string
 	Hops                    []string // what holds it up
+	Task                    string   // what its file asks for
 	Commands                []string // that help
 }
 
@@ -369,7 +370,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	why := p.Why(st.ID, now)
 	page := &slicePage{frame: s.frame(r, st.ID), Work: work{ID: st.ID}, Item: item{ID: st.ID,
 		Name: st.Name, State: why.State, Group: view.GroupOf(st).String(),
-		Hops: p.Hops(st.ID, now), Commands: explain.Help(p, why, now).Next}}
+		Hops: p.Hops(st.ID, now), Task: ops.Task(pr, st.ID), Commands: explain.Help(p, why, now).Next}}
 	why.Next = nil
 	page.Item.Reason = why.String()
 	in := inbox.NewReader(ctx, pr, func(string) {})

@@ -264,6 +264,16 @@ func TestBoardHasTheNotesOfStatus(t *testing.T) {
 	}
 }
 
+// The page of a slice has what its file asks for, as text.
+func TestPageHasTheTask(t *testing.T) {
+	files := morning()
+	files["slices/S-2.md"] += "\n## Acceptance criteria\n- the mail names the order " + hostile + "\n"
+	page := newBrowser(t, files).page("slice/S-2")
+	if want := "## Acceptance criteria\n- the mail names the order &lt;script&gt;"; !strings.Contains(page, want) {
+		t.Errorf("%s\nwithout %s", page, want)
+	}
+}
+
 // Calls of tools are folded, and what the agent says isn't. All of it is there, as text.
 func TestLogIsFolded(t *testing.T) {
 	got := string(logHTML([]string{"hello <b>", "> Bash: ls", "> Edit: a.go", "  - old", "| gl-test > Bash: go test", "",
