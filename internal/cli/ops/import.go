@@ -57,7 +57,7 @@ func Import(ctx context.Context, pr *project.Project, list *issues.List, milesto
 		}
 		if len(missing) > 0 {
 			done.Notes = append(done.Notes, fmt.Sprintf(
-				"%s depends on %s, not in the list or the project: left out", i.ID, words.Some(missing)))
+				"%s depends on %s, which the list and the project don't have: left out", i.ID, words.Some(missing)))
 		}
 		n := NewSlice{ID: i.ID, Name: i.Name, Milestone: i.Milestone, Deps: deps, What: i.Text}
 		if milestone != "" {

@@ -95,8 +95,8 @@ func (r *reader) objects(all []json.RawMessage, what string) error {
 		case json.Unmarshal(raw, &b) == nil && b.ID != "":
 			beads = append(beads, b)
 		default:
-			return fmt.Errorf("%s %d has neither an issue number of GitHub's (gh issue list --json "+
-				"number,title,body,state,milestone) nor an id of beads'", what, n+1)
+			return fmt.Errorf("%s %d has neither a number of GitHub (gh issue list --json "+
+				"number,title,body,state,milestone) nor an id of beads", what, n+1)
 		}
 	}
 	return r.addBeads(beads)
