@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/run/roster"
 	"greenlight/internal/run/ssh"
+	"greenlight/internal/run/workers"
 )
 
 // startWorkerAt starts a worker for this project on another machine.
@@ -37,7 +38,7 @@ func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
 		return err
 	}
 	// the token lives for minutes, so it is made last
-	t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
+	t, err := roster.Open(workers.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
 	if errors.Is(err, roster.ErrNeverServed) {
 		return errNeverServed
 	}

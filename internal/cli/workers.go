@@ -72,7 +72,7 @@ func workersCommand(app *cmdutil.App, c *cobra.Command,
 		if err != nil {
 			return err
 		}
-		r := roster.Open(roster.Dir(pr.Runs.Files.Dir()))
+		r := roster.Open(workers.Dir(pr.Runs.Files.Dir()))
 		told := ""
 		if change != nil {
 			if told, err = change(c.Context(), r, args); err != nil {
@@ -212,7 +212,7 @@ Exit codes: 0 done; 1 it failed, or gl serve has never run here; 2 wrong usage.`
 			if err != nil {
 				return err
 			}
-			t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
+			t, err := roster.Open(workers.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
 			if errors.Is(err, roster.ErrNeverServed) {
 				return errNeverServed
 			}

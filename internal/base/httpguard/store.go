@@ -105,11 +105,7 @@ func (s *Store) change(ctx context.Context, f func(*stored) error) error {
 	if err := f(&next); err != nil {
 		return err
 	}
-	data, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(s.path, data, 0o600); err != nil {
+	if err := durable.WriteJSON(s.path, next); err != nil {
 		return err
 	}
 	s.last = next

@@ -178,11 +178,7 @@ func (s Store) Allow(ctx context.Context, root string, commands []Command) error
 		for _, c := range commands {
 			r.Allowed[c.Key] = c.hash()
 		}
-		data, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		return durable.WriteFile(path, append(data, '\n'), 0o600)
+		return durable.WriteJSON(path, r)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/run/away"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/roster"
+	"greenlight/internal/run/workers"
 )
 
 // serve opens the port and serves the project's workers until ctx ends.
@@ -17,7 +18,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	h, err := hub.Open(ctx, hub.Options{
-		Dir: roster.Dir(o.Project.Runs.Files.Dir()), Project: repo.Git.Common, Listen: o.Listen,
+		Dir: workers.Dir(o.Project.Runs.Files.Dir()), Project: repo.Git.Common, Listen: o.Listen,
 		Addresses: o.Addresses, NATS: hub.Elsewhere{URL: o.NATS, Credentials: o.NATSCreds},
 	})
 	if err != nil {

@@ -255,7 +255,7 @@ func (s *HoldFile) writeAll(l Holds) error {
 	if len(l) == 0 {
 		return durable.Remove(s.path())
 	}
-	return writeJSON(s.path(), struct {
+	return durable.WriteJSON(s.path(), struct {
 		Holds Holds `json:"holds"`
 	}{l})
 }

@@ -85,7 +85,7 @@ func (s *Messages) putUnheard(work string, list []Message) error {
 	if err := mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return writeJSON(path, sayFile{schemaVersion, list})
+	return durable.WriteJSON(path, sayFile{schemaVersion, list})
 }
 
 // Say keeps a message until an agent has it. The lock must be held.

@@ -19,7 +19,7 @@ import (
 
 // Options are what a Hub needs.
 type Options struct {
-	Dir       string   // its files: roster.Dir
+	Dir       string   // its files: workers.Dir
 	Project   string   // the git directory of the project's repository
 	Listen    string   // HOST:PORT; "" for where it was last, and at first port 7433 of all addresses
 	Addresses []string // HOST:PORT by which workers reach it; nil to find out

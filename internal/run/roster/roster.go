@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,23 +72,13 @@ type invitation struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Dir returns the directory of gl serve in a project's directory of runs.
-func Dir(runs string) string { return filepath.Join(runs, "hub") }
-
 // Open returns the roster in a directory, which needn't exist.
 func Open(dir string) *Roster { return &Roster{filepath.Join(dir, "roster.json")} }
 
 func (r *Roster) read() (content, error) {
 	var c content
-	data, err := durable.ReadFile(r.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("%s: %w; without it, workers have to join again", r.file, err)
+	if err := durable.ReadJSON(r.file, &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("%w; without it, workers have to join again", err)
 	}
 	return c, nil
 }
@@ -113,11 +102,7 @@ func (r *Roster) change(ctx context.Context, f func(*content) error) error {
 	if err := f(&c); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(r.file, append(data, '\n'), 0o600)
+	return durable.WriteJSON(r.file, c)
 }
 
 // Stamp returns a value that is another one once the list has changed.

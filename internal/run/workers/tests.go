@@ -3,7 +3,6 @@ package workers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,10 +59,10 @@ func Testings(runs string) map[string]*Testing {
 			continue
 		}
 		t := &Testing{}
-		data, err := durable.ReadFile(testingFile(runs, name))
+		err := durable.ReadJSON(testingFile(runs, name), t)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-		case err != nil || json.Unmarshal(data, t) != nil || t.SchemaVersion != schemaVersion:
+		case err != nil || t.SchemaVersion != schemaVersion:
 			_ = RemoveTesting(runs, name)
 		default:
 			found[name] = t
@@ -84,11 +83,7 @@ func RemoveTesting(runs, name string) error {
 
 // End writes how a Testing ended.
 func End(runs, name string, e TestingEnd) error {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(ending(runs, name), data, 0o600)
+	return durable.WriteJSON(ending(runs, name), e)
 }
 
 // Tester runs tests on a worker, through gl serve.
@@ -118,14 +113,10 @@ func (t *Tester) Start(ctx context.Context, j executor.Job, record func(command.
 	if err := record(command.Handle{}); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(want)
-	if err != nil {
-		return nil, err
-	}
 	if err := durable.MkdirPrivate(TestsDir(t.Runs)); err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(testingFile(t.Runs, name), data, 0o600); err != nil {
+	if err := durable.WriteJSON(testingFile(t.Runs, name), want); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -219,13 +210,10 @@ func (r *testRun) lost(why string) error {
 
 // end returns the end that gl serve has written; nil for none yet.
 func (r *testRun) end() (*TestingEnd, error) {
-	data, err := durable.ReadFile(ending(r.tester.Runs, r.name))
+	e := &TestingEnd{}
+	err := durable.ReadJSON(ending(r.tester.Runs, r.name), e)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	e := &TestingEnd{}
-	if err == nil {
-		err = json.Unmarshal(data, e)
 	}
 	return e, err
 }

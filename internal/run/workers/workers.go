@@ -5,7 +5,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,13 +55,10 @@ func file(runs string) string { return filepath.Join(Dir(runs), "workers.json") 
 
 // Read returns the list in a project's directory of runs; an empty one where no gl serve has been.
 func Read(runs string) (*List, error) {
-	data, err := durable.ReadFile(file(runs))
+	l := &List{}
+	err := durable.ReadJSON(file(runs), l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &List{}, nil
-	}
-	l := &List{}
-	if err == nil {
-		err = json.Unmarshal(data, l)
 	}
 	if err != nil || l.SchemaVersion != schemaVersion {
 		return &List{}, err // of another version: nothing is placed
@@ -73,14 +69,10 @@ func Read(runs string) (*List, error) {
 // Write replaces the list.
 func Write(runs string, l *List) error {
 	l.SchemaVersion = schemaVersion
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirPrivate(Dir(runs)); err != nil {
 		return err
 	}
-	return durable.WriteFile(file(runs), append(data, '\n'), 0o600)
+	return durable.WriteJSON(file(runs), l)
 }
 
 // Serving reports whether the gl serve that wrote the list is there.
