@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -39,9 +37,6 @@ func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
 	}
 	// the token lives for minutes, so it is made last
 	t, err := roster.Open(workers.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
-	if errors.Is(err, roster.ErrNeverServed) {
-		return errNeverServed
-	}
 	if err != nil {
 		return err
 	}
@@ -51,9 +46,6 @@ func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
 	}
 	return err
 }
-
-// errNeverServed says what begins with workers.
-var errNeverServed = errors.New("gl serve has never run in this project: start it first")
 
 // passedOn returns the flags that are for the worker itself.
 func passedOn(c *cobra.Command) (args []string) {

@@ -243,7 +243,7 @@ func (s *Store) waits(token string) bool {
 }
 
 // ErrRunning means that another server of the same store runs.
-var ErrRunning = errors.New("gl web runs already")
+var ErrRunning = errors.New("gl web is already running")
 
 // Alone takes the lock that one server holds; release gives it up.
 func Alone(path string) (release func(), err error) {

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// Which commit has the tests that a lineage's agent has handed over first stands here, besides
+// The commit with the tests that a lineage's agent handed over first is recorded here, besides
 // in git's refs, which agents can write. What is handed over later builds on it.
 
 // A handed is a file of runs/handed.

@@ -28,7 +28,8 @@ func (w *Writer) Put(r *Record) error {
 }
 
 func (w *Writer) putDone(r *Record) error {
-	return durable.WriteJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
+	return durable.WriteJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome),
+		r.document())
 }
 
 // finish makes a judged record a settled one. For an instant there are two files; the settled

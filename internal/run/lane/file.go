@@ -57,7 +57,7 @@ type Undelivered struct {
 type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Undone      []string // slices that were taken back, and may still be in the target
-	Reason      string   // why the target hasn't got that
+	Reason      string   // why the target doesn't have it
 	Since       time.Time
 	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
 	Known       bool         // there is a lane

@@ -36,7 +36,7 @@ var (
 	// ErrTaken: a worker of that name has joined with another key.
 	ErrTaken = errors.New("a worker of that name has joined already")
 	// ErrNeverServed: gl serve has never run in the project.
-	ErrNeverServed = errors.New("gl serve has never run in this project")
+	ErrNeverServed = errors.New("gl serve has never run in this project: start it first")
 )
 
 // A Member is a worker that has joined.
@@ -203,7 +203,7 @@ func (m Member) check() error {
 
 const nkeyLen = 56
 
-// Drain says whether a worker gets new jobs.
+// Drain sets whether a worker gets no more jobs.
 func (r *Roster) Drain(ctx context.Context, name string, on bool) error {
 	return r.member(ctx, name, func(c *content, i int) { c.Workers[i].Draining = on })
 }

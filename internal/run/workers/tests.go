@@ -20,9 +20,9 @@ import (
 	"greenlight/internal/run/executor"
 )
 
-// A Testing is a run of the tests that gl serve has a worker do: runs/hub/tests/NAME.json, which the
-// process that wants the tests writes and removes. The run's output is in the errand's log, and its
-// end in NAME.end.
+// A Testing is a run of the tests that gl serve has a worker do: runs/hub/tests/NAME.json, which
+// the process that wants the tests writes and removes. The run's output is in the errand's log,
+// and its end in NAME.end.
 type Testing struct {
 	SchemaVersion int        `json:"schema_version"`
 	Owner         proc.ID    `json:"owner"` // without it, the run is ended
@@ -45,10 +45,10 @@ func ending(runs, name string) string      { return filepath.Join(TestsDir(runs)
 // Log is the path of what is home of an errand's log.
 func Log(runs, errand string) string { return filepath.Join(Dir(runs), "attempts", errand+".log") }
 
-// Testings returns all Testings by their names, which are safe to use as an errand's. One that can't
-// be read is removed: its owner runs the tests elsewhere.
+// Testings returns all Testings by their names, which are safe to use as an errand's. One that
+// can't be read is removed: its owner runs the tests elsewhere.
 func Testings(runs string) map[string]*Testing {
-	list, err := os.ReadDir(TestsDir(runs))
+	list, err := durable.ReadDir(TestsDir(runs))
 	if err != nil || len(list) == 0 { // there is none before the first
 		return nil
 	}
@@ -98,7 +98,8 @@ var _ executor.Starter = (*Tester)(nil)
 
 // Start writes the Testing. The error of its Wait is a *executor.LostError if the worker didn't run
 // the tests to their end, or doesn't say that it tested the job's commit.
-func (t *Tester) Start(ctx context.Context, j executor.Job, record func(command.Handle) error) (executor.Run, error) {
+func (t *Tester) Start(ctx context.Context, j executor.Job,
+	record func(command.Handle) error) (executor.Run, error) {
 	want := Testing{SchemaVersion: schemaVersion, Owner: proc.Self(), Worker: t.Worker, Job: t.Job}
 	c, err := CommandOf(j, t.Top, j.Argv[0])
 	if err != nil {
@@ -218,7 +219,7 @@ func (r *testRun) end() (*TestingEnd, error) {
 	return e, err
 }
 
-// judge returns what an end says, of whose log so many bytes were passed on.
+// judge returns the result of a run whose log was passed on up to that many bytes.
 func (r *testRun) judge(e *TestingEnd, passed int64) (command.Result, error) {
 	switch {
 	case e.Lost != "":
@@ -235,7 +236,7 @@ func (r *testRun) judge(e *TestingEnd, passed int64) (command.Result, error) {
 
 // pass passes on what the log has from pos on, and returns its end.
 func (r *testRun) pass(ctx context.Context, pos int64) int64 {
-	file, err := os.Open(Log(r.tester.Runs, r.name))
+	file, err := durable.Open(Log(r.tester.Runs, r.name))
 	if err != nil {
 		return pos // nothing of it is home yet
 	}

@@ -90,7 +90,8 @@ func (l *List) Find(name string) *Worker {
 // Without returns the list without a worker.
 func (l *List) Without(name string) *List {
 	rest := *l
-	rest.Workers = slices.DeleteFunc(slices.Clone(l.Workers), func(w Worker) bool { return w.Name == name })
+	rest.Workers = slices.DeleteFunc(slices.Clone(l.Workers),
+		func(w Worker) bool { return w.Name == name })
 	return &rest
 }
 
@@ -135,7 +136,7 @@ func (w *Worker) Barred() string {
 // Obstacle if one can.
 func (l *List) Obstacle(needs remote.Needs) plan.Obstacle {
 	if !l.Serving() {
-		return plan.Obstacle{Cause: "no worker: gl serve doesn't run", Next: "gl serve"}
+		return plan.Obstacle{Cause: "no worker: gl serve isn't running", Next: "gl serve"}
 	}
 	var each []string
 	for i := range l.Workers {
@@ -201,7 +202,8 @@ func Busy(runs string, live []*attempt.Record) map[string]int {
 
 // Choose returns the worker for a job: prefer, if it can take it, else the one with the most free
 // slots. why says what is missing on each that could take a job of another kind.
-func (l *List) Choose(needs remote.Needs, busy map[string]int, prefer string) (w *Worker, why []string) {
+func (l *List) Choose(needs remote.Needs, busy map[string]int,
+	prefer string) (w *Worker, why []string) {
 	if !l.Serving() {
 		return nil, nil
 	}

@@ -107,7 +107,7 @@ func tempDir(top string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rel, err := filepath.Rel(top, place); err != nil || filepath.IsLocal(rel) {
+	if _, inside := paths.Below(top, place); inside {
 		return "", fmt.Errorf("the temporary directory %s is in %s, which is to be copied: set TMPDIR to a directory outside", place, top)
 	}
 	return os.MkdirTemp(place, "greenlight-rehearsal-")
