@@ -18,8 +18,7 @@ func Free(dir string) (int64, bool) {
 	if err := syscall.Statfs(dir, &st); err != nil || st.Blocks == 0 {
 		return 0, false
 	}
-	// its type differs between systems
-	return int64(st.Bavail) * int64(st.Bsize), true //nolint:unconvert
+	return int64(st.Bavail) * int64(st.Bsize), true //nolint:unconvert // its type differs between systems
 }
 
 // Room returns the error that writing a small file to dir would meet for lack of space, nil for

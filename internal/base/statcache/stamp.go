@@ -70,8 +70,7 @@ func OfOpen(fd int) (s Stamp, regular bool, err error) {
 
 // of returns the stamp in the result of a stat call.
 func of(st *unix.Stat_t) Stamp {
-	// it is an int32 on macOS
-	return Stamp{Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Dev: uint64(st.Dev)} //nolint:unconvert
+	return Stamp{Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Dev: uint64(st.Dev)} //nolint:unconvert // it is an int32 on macOS
 }
 
 // Stat is os.Lstat, reduced to what a stamp needs.
