@@ -253,7 +253,7 @@ sleep 600 & exit 3`)
 // A program that talks hears what it is told, can be ended, and its end is told once.
 func TestTalkAndHalt(t *testing.T) {
 	b := newBench(t)
-	j := b.job(b.base, `read a; echo "heard $a"; trap 'echo ending; exit 5' TERM; while :; do sleep 0.05; done`)
+	j := b.job(b.base, `trap 'echo ending; exit 5' TERM; read a; echo "heard $a"; while :; do sleep 0.05; done`)
 	j.Command.Talks = true
 	r := b.begin(fence(1), j)
 	wait[remote.Launched](b)

@@ -30,7 +30,7 @@ type beds struct {
 	over chan *run // gets each when it is over
 	at   time.Time // when the number of runs changed last
 
-	mu   sync.Mutex // guards note, which each run writes
+	mu   sync.Mutex // guards note, which each run writes, and what a preparation has left
 	note *trainNote
 
 	tell        func(format string, a ...any)
@@ -40,6 +40,7 @@ type beds struct {
 // A preparation makes worktrees, and sets them up, beside what the queue does.
 type preparation struct {
 	cancel context.CancelFunc
+	left   []*bed        // which nothing else may use
 	done   chan struct{} // closed at its end
 	err    error         // valid once done is closed
 }
@@ -129,8 +130,8 @@ func (b *beds) bed(k int) *bed {
 	return b.list[k-1]
 }
 
-// free returns a bed for a run, nil if all of a width are in use, or what was ended for the same
-// entry still writes its log.
+// free returns a bed for a run, nil if all of a width are in use or being prepared, or what was
+// ended for the same entry still writes its log.
 func (b *beds) free(width int, j train.Job) *bed {
 	for _, r := range b.runs {
 		if r.job.Entry == j.Entry {
@@ -139,11 +140,23 @@ func (b *beds) free(width int, j train.Job) *bed {
 	}
 	for k := 1; k <= width; k++ {
 		bed := b.bed(k)
-		if !slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed }) {
+		if !b.inUse(bed) && !b.isPrepared(bed) {
 			return bed
 		}
 	}
 	return nil
+}
+
+func (b *beds) inUse(bed *bed) bool {
+	return slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed })
+}
+
+// isPrepared reports whether a bed is being prepared. If there are workers, more tests may begin than
+// there are beds that are ready.
+func (b *beds) isPrepared(bed *bed) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.preparation != nil && slices.Contains(b.preparation.left, bed)
 }
 
 // start starts a run in a bed.
@@ -268,19 +281,26 @@ func (b *beds) prepare(ctx context.Context, width int) {
 	if n == width || !b.preparation.mayFollow() {
 		return
 	}
-	p := &preparation{done: make(chan struct{})}
-	ctx, p.cancel = context.WithCancel(ctx)
 	b.bed(width)
-	list := slices.Clone(b.list[n:width])
+	list := slices.DeleteFunc(slices.Clone(b.list[n:width]), b.inUse)
+	p := &preparation{left: slices.Clone(list), done: make(chan struct{})}
+	ctx, p.cancel = context.WithCancel(ctx)
 	b.preparation = p
 	go func() {
 		defer close(p.done)
 		for _, bed := range list {
 			bed.low = true
-			if p.err = bed.make(ctx); p.err != nil {
+			p.err = bed.make(ctx)
+			bed.low = false
+			b.mu.Lock()
+			p.left = p.left[1:]
+			if p.err != nil {
+				p.left = nil
+			}
+			b.mu.Unlock()
+			if p.err != nil {
 				break
 			}
-			bed.low = false
 		}
 		if p.err != nil && ctx.Err() == nil {
 			b.tell("testing fewer merges side by side: %v", p.err)
