@@ -57,6 +57,7 @@ func TestTwoPeople(t *testing.T) {
 	bob.click("button", "Send back")
 	bob.see("S-4 has changed since you looked at it")
 	bob.see("Nothing was done")
+	bob.see("You wrote: too long") // it isn't lost
 	if after := w.file("S-4"); after != before {
 		t.Errorf("S-4 changed:\n%s", after)
 	}
