@@ -168,7 +168,7 @@ func importedText(list *issues.List, done *ops.Imported, dryRun bool) string {
 		text = words.Count(len(done.Added), "slice") + " to add from " + list.Format
 	}
 	if n := len(done.Present); n > 0 {
-		text += fmt.Sprintf("; %d there already", n)
+		text += fmt.Sprintf("; %d already in the project", n)
 	}
 	if list.Closed > 0 {
 		text += fmt.Sprintf("; %d closed", list.Closed)

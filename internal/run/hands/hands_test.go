@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/base/relay"
 	"greenlight/internal/base/testfiles"
@@ -182,7 +183,7 @@ func (b *bench) push(f remote.Fence, j *remote.Job) (remote.Pushed, string) {
 
 func (b *bench) remove(f remote.Fence, j *remote.Job, worktree bool) {
 	b.Helper()
-	testfiles.Check(b.T, b.place.files.write(b.place.files.lease(f, ".json"),
+	testfiles.Check(b.T, durable.WriteJSON(b.place.files.lease(f, ".json"),
 		remote.Work{Fence: f, Job: *j}))
 	testfiles.Check(b.T, b.place.remove(remote.Remove{Fence: f, Lineage: j.Lineage,
 		Worktree: worktree}, nil))

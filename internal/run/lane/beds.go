@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -79,12 +78,8 @@ func (b *beds) path() string { return filepath.Join(b.attempts.Files.Dir(), "tra
 // time.
 func (b *beds) open() {
 	b.note = &trainNote{SchemaVersion: 1}
-	data, err := durable.ReadFile(b.path())
-	if err != nil {
-		return
-	}
 	note := &trainNote{}
-	if json.Unmarshal(data, note) == nil && note.SchemaVersion == 1 {
+	if durable.ReadJSON(b.path(), note) == nil && note.SchemaVersion == 1 {
 		b.note = note
 	}
 }
@@ -96,14 +91,10 @@ func (b *beds) change(f func(*trainNote)) error {
 	if f(b.note); b.note.Tests == nil && b.note.Manifests == nil && b.note.Width == nil {
 		return nil
 	}
-	data, err := json.MarshalIndent(b.note, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := b.attempts.Files.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(b.path(), append(data, '\n'), 0o600)
+	return durable.WriteJSON(b.path(), b.note)
 }
 
 // bed returns the k-th bed.

@@ -227,6 +227,7 @@ func task(text string, done bool, line int) Issue {
 	if m := taskID().FindStringSubmatch(i.Name); m != nil {
 		i.ID, i.Name = m[1], m[2]
 	}
+	i.Name = strings.ReplaceAll(i.Name, "**", "")
 	return i
 }
 

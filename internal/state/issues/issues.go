@@ -1,7 +1,7 @@
-// Package issues reads lists of work from other tools as slices: the issues of GitHub as gh prints
-// them, those of beads, the task lists of Markdown. An issue's slice has an id that follows from
-// the issue, so that a list that is read again makes nothing twice. The package reads text alone: it
-// opens no file and changes no project.
+// Package issues reads lists of work from other tools as slices: the issues of GitHub as gh
+// prints them, those of beads, the task lists of Markdown. An issue's slice has an id that
+// follows from the issue, so that a list that is read again makes nothing twice. The package
+// reads text alone: it opens no file and changes no project.
 package issues
 
 import (
