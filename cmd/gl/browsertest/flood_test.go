@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"greenlight/internal/base/testfiles"
 )
@@ -22,14 +23,14 @@ func TestRunDoesNotFeelAFlood(t *testing.T) {
 	for i := range 1000 {
 		all.Go(func() {
 			for {
-				select {
-				case <-run.done:
-					return
-				default:
-				}
 				c, err := net.Dial("tcp", host)
-				if err != nil { // the run has ended, or is full
-					continue
+				if err != nil { // the run ends, or is full
+					select {
+					case <-run.done:
+						return
+					case <-time.After(50 * time.Millisecond):
+						continue
+					}
 				}
 				if i == 999 {
 					flooded()

@@ -167,6 +167,11 @@ func TestWithoutScripts(t *testing.T) {
 	p.see("Needs you (4)")
 	p.click("nav a", "Report")
 	p.see("To do")
+	p.click("#failed-S-7 a", "log") // to the page, not to a file of this machine
+	p.see("S-7: log of attempt 1")
+	p.click("nav a", "Report")
+	p.click("nav a", "Board")
+	p.see("Needs you (4)")
 	p.open(w.web.at) // which knows nothing of the session without a script
 	p.see("isn't logged in")
 	p.login(w.link())
