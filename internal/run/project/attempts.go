@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 )
@@ -44,7 +43,7 @@ func (j joiner) holdBack(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	by := map[string]*plan.Item{}
 	for _, it := range s.Items {
 		last := attempts[it.ID].Last
-		if plan.Classify(it.Status) != plan.Done || it.Session != "" || last.Outcome != outcome.Waiting {
+		if plan.Classify(it.Status) != plan.Done || it.Session != "" || !last.Outcome.Traits().Asks {
 			continue
 		}
 		r, err := j.runs.Settled(last)
