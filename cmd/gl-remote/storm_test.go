@@ -224,7 +224,7 @@ func (s *storm) tend() {
 	s.later = slices.DeleteFunc(s.later, due)
 	over := s.watch.over() && !s.watch.killed
 	if over || now.After(s.retry) {
-		s.gl("retry", "--all-failed")
+		s.again()
 		s.retry = now.Add(10 * time.Second)
 	}
 	if over {
@@ -232,6 +232,16 @@ func (s *storm) tend() {
 		s.watch.start()
 	}
 	s.mustRun()
+}
+
+// again retries what has failed, and lifts the hold that follows when several agents in a row have
+// been killed.
+func (s *storm) again() {
+	s.gl("retry", "--all-failed")
+	if strings.Contains(s.gl("hold"), "gl hold --lift") {
+		s.counts["holds"]++
+		s.gl("hold", "--lift")
+	}
 }
 
 // mustRun fails the test if what runs until it is stopped has ended by itself.
@@ -336,7 +346,7 @@ func (s *storm) calm() {
 			return
 		}
 		s.counts["calm rounds"]++
-		s.gl("retry", "--all-failed")
+		s.again()
 		s.watch.start()
 	}
 	s.Fatalf("not green after the calm:\n%s\n%s", last(s.watch.out.String()), s.state())

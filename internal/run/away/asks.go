@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,12 +29,16 @@ var asks = [][]string{
 	{"state", "overview"}, {"slice"}, {"status"}, {"why"}, {"ref"}, {"roadmap"}, {"hook"}, {"version"},
 }
 
+// directory is -C, alone or behind other short options, as in -qC/tmp.
+var directory = regexp.MustCompile(`^-[a-zA-Z]*C`)
+
 // may reports whether an agent's command may run here. gl slice prints the agent's own slice. No
-// command leads to another project.
+// command leads to another project, and none runs until it is ended.
 func may(argv []string, slice string) bool {
 	elsewhere := func(arg string) bool {
-		return strings.HasPrefix(arg, "-C") || strings.HasPrefix(arg, "--dir") ||
-			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context")
+		return directory.MatchString(arg) || strings.HasPrefix(arg, "--dir") ||
+			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context") ||
+			strings.HasPrefix(arg, "--watch")
 	}
 	known := func(a []string) bool { return len(argv) >= len(a) && slices.Equal(argv[:len(a)], a) }
 	switch {
