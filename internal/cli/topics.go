@@ -6,7 +6,8 @@ import (
 
 // topics returns the pages of gl help that aren't about a command.
 func topics() []*cobra.Command {
-	return []*cobra.Command{newGlossaryTopic(), newEnvironment(), newAgentsTopic(), newRehearsalTopic()}
+	return []*cobra.Command{newGlossaryTopic(), newEnvironment(), newAgentsTopic(),
+		newRehearsalTopic()}
 }
 
 // newAgentsTopic returns gl help agents: the requirements for a program to be an agent.

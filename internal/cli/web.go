@@ -45,7 +45,7 @@ func newWeb(app *cmdutil.App) *cobra.Command {
 its changes. They accept, reject, answer, retry, say and stop as the commands do. gl web runs beside gl slice, or alone; it launches
 nothing. Ctrl-C ends it; its pages connect again when it is back.
 
-A browser needs a login link, which works once: gl web opens the browser with it, or prints it. If gl web runs already, another gl web
+A browser needs a login link, which works once: gl web opens the browser with it, or prints it. If gl web is already running, another gl web
 makes another link. --reader makes one for reading only.
 
 From another machine, use a tunnel (ssh -L, tailscale serve), and set web.url to the address that people use: notifications link to it.
@@ -149,7 +149,7 @@ func (w *webRun) run(ctx context.Context) error {
 	unlock, err := httpguard.Alone(filepath.Join(w.pr.Runs.Files.Dir(), "web.lock"))
 	if errors.Is(err, httpguard.ErrRunning) && w.listen == "" {
 		w.address = w.store.Address()
-		w.app.IO.Message("gl web runs already, at %s", sanitize.Line(w.address))
+		w.app.IO.Message("gl web is already running, at %s", sanitize.Line(w.address))
 		return w.invite(ctx)
 	}
 	if err != nil {

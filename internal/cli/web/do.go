@@ -356,8 +356,8 @@ func budget(ctx context.Context, s *Server, pr *project.Project, r request) (str
 		ops.SetBudget(ctx, pr, s.Trust, r.id, usd)
 }
 
-// notes keep what actions did until the page that follows is shown. Its address names the note: another
-// page of the session may be loaded before.
+// notes keep what actions did until the page that follows is shown. Its address names the note:
+// another page of the session may be loaded before.
 type notes struct {
 	mu   sync.Mutex
 	last int

@@ -415,7 +415,8 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 
 // notMerged returns the card about tested work that isn't merged yet; nil if the slice's is.
 func (s *Server) notMerged(l look, id string) *card {
-	if !slices.ContainsFunc(l.model.Rows, func(r view.Row) bool { return r.ID == id && r.Undelivered }) {
+	if !slices.ContainsFunc(l.model.Rows,
+		func(r view.Row) bool { return r.ID == id && r.Undelivered }) {
 		return nil
 	}
 	for i := range l.pending {

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -282,17 +281,8 @@ func cutLast(s string) (before, after string, ok bool) {
 	return s[:dot], s[dot+1:], true
 }
 
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, append(data, '\n'), 0o600)
-}
-
 // readJSON reads a small file of ours into v; false for a missing or unreadable one, which then
 // counts as absent.
 func readJSON(path string, v any) bool {
-	data, err := durable.ReadFile(path)
-	return err == nil && json.Unmarshal(data, v) == nil
+	return durable.ReadJSON(path, v) == nil
 }

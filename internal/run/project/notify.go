@@ -48,8 +48,8 @@ func (c *Config) notify(s *section) {
 	s.get("ntfy", func(raw json.RawMessage) error { return address(raw, &n.Ntfy) })
 }
 
-// webURLKey is the setting with the address of the pages. Notifications link to it, and gl web answers
-// to its host, so a person must have allowed it.
+// webURLKey is the setting with the address of the pages. Notifications link to it, and gl web
+// answers to its host, so a person must have allowed it.
 const webURLKey = "web.url"
 
 // web reads the section of that name.

@@ -88,7 +88,8 @@ func (s *scheduler) waitsForWorkers() bool {
 		return false
 	}
 	l, _ := s.fleet()
-	return (len(l.Workers) > 0 || len(s.picture.plan.Snapshot.Outlook.Unplaced) > 0) && len(s.candidates()) > 0
+	return (len(l.Workers) > 0 || len(s.picture.plan.Snapshot.Outlook.Unplaced) > 0) &&
+		len(s.candidates()) > 0
 }
 
 // takeOver takes the lead.
