@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,14 +27,18 @@ var asks = [][]string{
 	{"state", "overview"}, {"slice"}, {"status"}, {"why"}, {"ref"}, {"roadmap"}, {"hook"}, {"version"},
 }
 
-// directory is -C, alone or behind other short options, as in -qC/tmp.
-var directory = regexp.MustCompile(`^-[a-zA-Z]*C`)
+// isDirectory reports whether an argument has -C, alone or behind other short options: -qC/tmp.
+func isDirectory(arg string) bool {
+	options, _, found := strings.Cut(arg, "C")
+	return found && strings.HasPrefix(options, "-") &&
+		strings.Trim(options[1:], "abcdefghijklmnopqrstuvwxyz") == ""
+}
 
 // may reports whether an agent's command may run here. gl slice prints the agent's own slice. No
 // command leads to another project, and none runs until it is ended.
 func may(argv []string, slice string) bool {
 	elsewhere := func(arg string) bool {
-		return directory.MatchString(arg) || strings.HasPrefix(arg, "--dir") ||
+		return isDirectory(arg) || strings.HasPrefix(arg, "--dir") ||
 			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context") ||
 			strings.HasPrefix(arg, "--watch")
 	}

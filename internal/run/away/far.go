@@ -192,7 +192,7 @@ func (s *server) lock(l *worktree.Lineage) *sync.Mutex {
 
 // saved has a worker's snapshots brought home, one at a time. However many are told meanwhile, only
 // the newest one is there to fetch.
-func (s *server) saved(f remote.Fence, j *job) {
+func (j *job) saved(f remote.Fence) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.unfetched = &f
@@ -209,7 +209,7 @@ func (s *server) saved(f remote.Fence, j *job) {
 	}
 	go func() {
 		for f := next(); f != nil; f = next() {
-			s.snapshot(*f, j)
+			j.server.snapshot(*f, j)
 		}
 	}()
 }
