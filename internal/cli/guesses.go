@@ -33,7 +33,7 @@ func guesses() []guess {
 func guessesThatRun() []guess {
 	return []guess{
 		{words: "add", runs: "add-slice"},
-		{words: "ls list st ps slices tasks progress", runs: "status"},
+		{words: "ls list st stat ps slices tasks progress", runs: "status"},
 		{words: "log tail", runs: "logs"},
 		{words: "show cat view inspect", runs: "state show"},
 		{words: "ui tui dashboard top", runs: "board"},
@@ -99,6 +99,13 @@ func guessesToKeep() []guess {
 			{"stop {--all}", "ends agents and keeps their work"}}},
 		{words: "wait suspend cooldown", offers: []offer{
 			{"hold {30m}", "launches no agent until then"}}},
+		{words: "unhold unpause lift", offers: []offer{
+			{"hold --lift", "launches agents again"}, {"resume {ID}", "continues a paused slice"}}},
+		{words: "queue", offers: []offer{{"board", "shows it live, among its views"},
+			{"land", "merges and tests what is in it"}}},
+		{words: "worktree worktrees branch branches", offers: []offer{
+			{"diff {ID}", "shows what a slice changed"}, {"salvage", "lists the branches that are kept"},
+			{"clean", "removes worktrees that aren't needed"}}},
 		{words: "merge deliver push", offers: []offer{
 			{"accept {ID}", "approves a slice, which is then merged"},
 			{"land", "merges what had to wait"}}},

@@ -197,7 +197,7 @@ type Node struct {
 type Forecast struct {
 	Ready   []string `json:"ready"`
 	Seconds *float64 `json:"seconds"` // until nothing more can be done; null for unknown
-	// the same in words, with what isn't included: "about 12m, without 1 failed"; "" for unknown
+	// the same in words, with what isn't included: "about 12m, not counting 1 failed"; "" for unknown
 	Left string `json:"left"`
 	// slices that aren't included: they wait for a person, or for slices that do
 	Without []string `json:"without"`

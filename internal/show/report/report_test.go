@@ -539,7 +539,7 @@ func TestTestsRemovedComeFirst(t *testing.T) {
 	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
 		t.Fatalf("the first one is %+v", d.Landed[0])
 	}
-	if text := markdown(t, d); !strings.Contains(text, "| 59 by its agent's count | verified; **tests removed, approved** |") {
+	if text := markdown(t, d); !strings.Contains(text, "| agent reports 59 | verified; **tests removed, approved** |") {
 		t.Errorf("not told in\n%s", text)
 	}
 	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 by its agent&#39;s count") {
