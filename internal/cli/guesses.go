@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/suggest"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/sliceid"
@@ -179,8 +180,25 @@ func guessed(args []string) ([]string, error) {
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
 	case strings.ContainsAny(word, "0123456789") && sliceid.Valid(word) == nil:
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
+	case isTask(args[at:]):
+		return nil, notACommand(word, []string{strings.Join(args[at:], " ")}, []offer{
+			{`do {"TEXT"}`, "has an agent do a task"}})
 	}
 	return args, nil
+}
+
+// isTask reports whether the words read as a task without its quotes: gl fix the login.
+func isTask(args []string) bool {
+	var names []string
+	for _, g := range commandGroups() {
+		for _, c := range g.commands {
+			names = append(names, c.name)
+		}
+	}
+	return len(args) > 2 && suggest.Match(args[0], names) == "" &&
+		!slices.ContainsFunc(args, func(a string) bool {
+			return a == "" || strings.HasPrefix(a, "-") || strings.ContainsAny(a, "_0123456789")
+		})
 }
 
 // notACommand returns the usage error for a word, with the commands that the person may mean, for

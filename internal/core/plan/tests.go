@@ -198,8 +198,8 @@ func Tested(p *Plan, ids []string) bool {
 	})
 }
 
-// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "agent
-// reports 3 tests" if gl hasn't counted what they add to the suite.
+// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests
+// reported", by its agent, if gl hasn't counted what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
 	case st.Class == Done && st.Counted && st.NewTests < 0:
@@ -208,7 +208,7 @@ func (p *Plan) TestsOf(st *State) string {
 		return words.Count(st.NewTests, "new test")
 	}
 	if n := st.Counting(st.Class == Done); n > 0 {
-		return "agent reports " + words.Count(n, "test")
+		return words.Count(n, "test") + " reported"
 	}
 	return "no tests reported"
 }

@@ -31,7 +31,7 @@ type Document struct {
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
-	// why nothing goes on, or the tests fail on what was merged: ID is then "tests", "launches" or
+	// why nothing goes on, or the tests fail on what was merged: ID is then "tests", "run" or
 	// "project"; why done work isn't in the target yet, and what has happened to the target: ID is the
 	// target, or the slice that waits in the merge queue while no gl works on that
 	Queue   []Item   `json:"queue"`

@@ -165,7 +165,7 @@ func testsOf(l Landed) string {
 	case l.After == nil && l.New != nil:
 		return plan.Gain(*l.New)
 	case l.After == nil && l.Counted > 0:
-		return fmt.Sprintf("agent reports %d", l.Counted)
+		return fmt.Sprintf("%d reported", l.Counted)
 	case l.After == nil:
 		return orDash("")
 	case l.New == nil:
