@@ -189,7 +189,7 @@ func guessed(args []string) ([]string, error) {
 
 // isTask reports whether the words read as a task without its quotes: gl fix the login.
 func isTask(args []string) bool {
-	var names []string
+	names := []string{"help"}
 	for _, g := range commandGroups() {
 		for _, c := range g.commands {
 			names = append(names, c.name)

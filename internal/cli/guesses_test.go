@@ -93,6 +93,7 @@ func TestFirstGuesses(t *testing.T) {
 		"worktrees S-2":       {2, "gl diff S-2 shows what a slice changed"},
 		"fix the login":       {2, "gl do 'fix the login' has an agent do a task"},
 		"__complete slice ''": {0, "S-2"},
+		"help state set":      {0, "gl state set ID"},
 		"statsu of it":        {2, "did you mean status?"},
 		"hold soon":           {2, `"soon" is no time`},
 		"zzzzzz":              {2, "gl help --all lists them all"},
