@@ -30,7 +30,8 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 	packages := strings.Fields(`
 		cli/ops cli/doctor cli/hook cli/debugreport
 		show/changelog show/explain
-		run/attempt run/attemptlog run/project run/scheduler run/runner run/rehearsal
+		run/attempt run/attemptlog run/away run/project run/roster run/scheduler run/runner
+		run/rehearsal run/workers
 		workspace/scratch workspace/worktree
 		state/slice state/legacy state/specwright state/gsd state/roadmap state/statedir`)
 	for _, pkg := range packages {

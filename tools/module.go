@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Module gives the module another path, everywhere: in go.mod, in the imports and in the strings that
-// name packages. These are the only places that have it (a test holds that). It changes the files
-// below the working directory and runs nothing of them.
+// Module gives the module another path, everywhere: in go.mod, in the imports and in the strings
+// that name packages. These are the only places that have it (a test holds that). It changes the
+// files below the working directory and runs nothing of them.
 //
 //	go run tools/module.go github.com/OWNER/greenlight
 package main

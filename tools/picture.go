@@ -1,9 +1,9 @@
 //go:build ignore
 
 // Picture makes docs/board.svg, the moving picture in the README, from a real run: it builds the
-// sample project of gl demo, looks at gl board in a tmux of its own while that happens, and puts the
-// screens after each other. In that run a slice is red at first: the board has it selected, so that
-// the picture shows how its agent mends it and how it is merged.
+// sample project of gl demo, looks at gl board in a tmux of its own while that happens, and puts
+// the screens after each other. In that run a slice is red at first: the board has it selected,
+// so that the picture shows how its agent mends it and how it is merged.
 //
 //	go run tools/picture.go [-gl bin/gl] [-o docs/board.svg]
 package main
@@ -106,7 +106,12 @@ func record(gl string) []string {
 		}
 		look()
 	}
-	for len(frames) > most { // drops every second one, never the last or one of the red slice
+	return thinned(frames)
+}
+
+// thinned drops every second frame until few are left, never the last or one of the red slice.
+func thinned(frames []string) []string {
+	for len(frames) > most {
 		var half []string
 		for i, f := range frames {
 			if i%2 == 0 || i == len(frames)-1 || strings.Contains(f, "after red") {

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Serve serves a directory on a free port of this machine and prints its address: a stand-in for the
-// place of releases, for .ci/release.
+// Serve serves a directory on a free port of this machine and prints its address: a stand-in for
+// the place of releases, for .ci/release.
 //
 //	go run tools/serve.go DIR
 package main

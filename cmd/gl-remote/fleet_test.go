@@ -190,7 +190,7 @@ func (f *fleet) serves() {
 	f.serve.start()
 	until(f, "gl serve has a port", func() bool {
 		f.serve.mustRun()
-		_, err := roster.Open(roster.Dir(f.runs())).Server()
+		_, err := roster.Open(workers.Dir(f.runs())).Server()
 		return err == nil
 	})
 	f.serve.args = []string{"serve"} // the port stays
@@ -200,7 +200,7 @@ func (f *fleet) serves() {
 func (f *fleet) worker(slots int, more ...string) *part {
 	f.Helper()
 	name := fmt.Sprint("w", len(f.workers)+1)
-	r := roster.Open(roster.Dir(f.runs()))
+	r := roster.Open(workers.Dir(f.runs()))
 	server, err := r.Server()
 	check(f, err)
 	token, err := r.Invite(f.Context())

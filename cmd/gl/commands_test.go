@@ -24,6 +24,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"crlf":    crlf,
 	"rewrite": rewrite,
 	"unheard": unheard,
+	"beside":  beside,
 }
 
 // patience is the timeout of a script's waits. A machine may be slow; gl promises nothing about

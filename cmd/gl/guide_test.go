@@ -18,7 +18,8 @@ import (
 
 // Each page of docs/guide is typed into a shell, with the real gl and git: all of its commands
 // succeed, and print what a console block shows. testdata/guide/NAME.sh prepares what the page takes
-// for granted. What can't run here has the reason above it: <!-- not run: needs a phone -->.
+// for granted. What can't run here has the reason above it: <!-- not run: needs a phone -->. A page is
+// read in a minute or two: details belong into the pages beside the guides.
 func TestGuides(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "guide", "*.md"))
 	if err != nil || len(pages) == 0 {
@@ -31,6 +32,9 @@ func TestGuides(t *testing.T) {
 			g, err := readGuide(testfiles.Get(t, filepath.Dir(page), filepath.Base(page)))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if g.words > 350 {
+				t.Errorf("%d words beside the commands: 350 at most", g.words)
 			}
 			for _, s := range g.skipped {
 				t.Logf("not run: %s\n%s", s.reason, s.text)
@@ -51,7 +55,12 @@ type typed struct {
 	reason string // why it isn't run
 }
 
-type guide struct{ typed, skipped []typed }
+type guide struct {
+	typed, skipped []typed
+	words          int // outside of blocks
+}
+
+var word = regexp.MustCompile(`\S*[\pL\pN]\S*`)
 
 const notRun = "<!-- not run: "
 
@@ -97,6 +106,8 @@ func readGuide(page string) (*guide, error) {
 			return nil, fmt.Errorf("line %d: commands belong into a block ```sh or ```console", i+1)
 		case line != "" && reason != "":
 			return nil, fmt.Errorf("line %d: a reason for no block", i+1)
+		default:
+			g.words += len(word.FindAllString(line, -1))
 		}
 	}
 	if kind != "" {
@@ -206,11 +217,11 @@ func TestReadGuide(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	g, err := readGuide("```sh\na\nb\n```\n```console\n$ c\nd\n\n$ e\n```\n" + notRun + "why -->\n```sh\nf\n```\n```json\ng\n```\n")
+	g, err := readGuide("```sh\na\nb\n```\n```console\n$ c\nd\n\n$ e\n```\n" + notRun + "why -->\n```sh\nf\n```\n```json\ng\n```\nTwo | words\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(g.typed, g.skipped), "[{2 a\nb [] } {6 c [d ] } {9 e [] }] [{13 f [] why}]"; got != want {
+	if got, want := fmt.Sprint(g.typed, g.skipped, g.words), "[{2 a\nb [] } {6 c [d ] } {9 e [] }] [{13 f [] why}] 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

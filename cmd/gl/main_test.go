@@ -17,7 +17,6 @@ import (
 
 	"greenlight/internal/base/testfiles"
 	"greenlight/internal/cli"
-	"greenlight/internal/cli/network"
 	"greenlight/internal/cli/statusline"
 	"greenlight/internal/workspace/sandbox"
 )
@@ -31,13 +30,7 @@ const raceOptions = "atexit_sleep_ms=0"
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", raceOptions)
 	testfiles.Overlap()
-	testscript.Main(m, map[string]func(){"gl": run, "gl-remote": runRemote, "claude": fakeClaude})
-}
-
-// runRemote is gl-remote, which scripts find beside gl.
-func runRemote() {
-	cli.Remote = network.Parts()
-	run()
+	testscript.Main(m, map[string]func(){"gl": run, "claude": fakeClaude})
 }
 
 func run() {

@@ -142,8 +142,8 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-// RemoteWrapper returns the wrapper of an attempt whose agent runs on a worker: it is a goroutine of
-// gl serve, and prints nothing.
+// RemoteWrapper returns the wrapper of an attempt whose agent runs on a worker: it is a goroutine
+// of gl serve, and prints nothing.
 func RemoteWrapper(app *cmdutil.App, pr *project.Project) func(*attempt.Record, executor.Executor,
 	<-chan os.Signal) *wrapper.Wrapper {
 	return func(r *attempt.Record, x executor.Executor, stop <-chan os.Signal) *wrapper.Wrapper {

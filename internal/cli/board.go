@@ -52,7 +52,7 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			return board.Run(c.Context(), board.Config{
 				Project:  pr,
 				Plan:     func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") },
-				Commands: boardCommands(pr), Self: self, Flags: flags,
+				Commands: boardCommands(c.Root(), pr), Self: self, Flags: flags,
 				Environ: app.Environ, Paint: paint, In: in, Out: out,
 			})
 		},
@@ -61,22 +61,13 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 
 // boardCommands returns the commands that the board offers: another system's items can't be
 // accepted, sent back or undone by gl, and their changes are the checkout's.
-func boardCommands(pr *project.Project) []string {
-	names := commandNames()
-	if pr.RequireGreenlight() == nil {
-		return names
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains([]string{"accept", "reject", "undo", "diff"}, name)
-	})
-}
-
-// commandNames returns the names of gl's commands.
-func commandNames() []string {
+func boardCommands(root *cobra.Command, pr *project.Project) []string {
+	foreign := pr.RequireGreenlight() != nil
 	var names []string
-	for _, g := range commandGroups() {
-		for _, m := range g.commands {
-			names = append(names, m.name)
+	for _, c := range root.Commands() {
+		name := c.Name()
+		if !foreign || !slices.Contains([]string{"accept", "reject", "undo", "diff"}, name) {
+			names = append(names, name)
 		}
 	}
 	return names

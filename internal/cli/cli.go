@@ -61,11 +61,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
 	}
-	args, err := guessed(args)
+	root := newRoot(app)
+	args, err := guessed(root, args)
 	if err != nil {
 		return cmdutil.Exit(app.IO, err)
 	}
-	root := newRoot(app, soleCommand(args))
 	root.SetArgs(args)
 	err = root.ExecuteContext(ctx)
 	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok &&
@@ -90,9 +90,8 @@ const aboutGl = tagline + "\n\nCalled alone, gl shows where this project is and 
 If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
 the result of the work. Output that can't be written for another reason is an error (1).`
 
-// newRoot returns the root command with all commands, or with just the one named only, because
-// creating all takes longer than most commands run.
-func newRoot(app *cmdutil.App, only string) *cobra.Command {
+// newRoot returns the root command with all commands.
+func newRoot(app *cmdutil.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "gl",
 		Short:         "Run coding agents through a task graph, in parallel",
@@ -115,44 +114,26 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	var order []*cobra.Command
 	for _, g := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, maker := range g.commands {
-			if only != "" && maker.name != only {
-				continue
-			}
-			c := maker.make(app)
+		for _, make := range g.commands {
+			c := make(app)
 			c.GroupID = g.id
 			root.AddCommand(c)
 			order = append(order, c)
 		}
 	}
-	if only == "" {
-		root.AddCommand(topics()...)
-		root.Version = versionInfo().line()
-		root.SetVersionTemplate("{{.Version}}\n")
-	}
+	root.AddCommand(topics()...)
+	root.Version = versionInfo().line()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp(app, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
 	return root
 }
 
-// noCommand is what gl alone needs of the commands.
-const noCommand = "-"
-
-// soleCommand returns the command that the arguments certainly name, "" if only the whole tree can
-// tell: for typing errors, leading flags, help and completions. Without it, every start makes all
-// commands: 0.6 ms of CPU, of the 3 over a hello world that gl version may take.
-func soleCommand(args []string) string {
-	if len(args) == 0 {
-		return noCommand
-	}
-	for _, g := range commandGroups() {
-		for _, maker := range g.commands {
-			if maker.name == args[0] {
-				return args[0]
-			}
-		}
-	}
-	return ""
+// hasCommand reports whether a word is one of gl's commands.
+func hasCommand(root *cobra.Command, word string) bool {
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool {
+		return c.Name() == word && c.GroupID != ""
+	})
 }
 
 // globalFlags adds the flags of every command.
@@ -178,22 +159,18 @@ type commandGroup struct {
 	commands  []maker
 }
 
-// A maker creates the command of that name.
-type maker struct {
-	name string
-	make func(*cmdutil.App) *cobra.Command
-}
+type maker = func(*cmdutil.App) *cobra.Command
 
-func paged(f func(*cmdutil.App) *cobra.Command, flags ...string) func(*cmdutil.App) *cobra.Command {
+func paged(f maker, flags ...string) maker {
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Paged(app, f(app), flags...) }
 }
 
 // changes and telling apply cmdutil.Changes and cmdutil.Telling to a command.
-func changes(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Command {
+func changes(f maker) maker {
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Changes(app, f(app)) }
 }
 
-func telling(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Command {
+func telling(f maker) maker {
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Telling(app, f(app)) }
 }
 
@@ -203,38 +180,26 @@ const groupAdmin = "admin"
 // commandGroups returns the commands in the order of the help.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"begin", "Project lifecycle:", []maker{{"init", telling(newInit)}, {"design", newDesign},
-			{"roadmap", paged(newRoadmap)}}},
-		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick},
-			{"rehearse", newRehearse}, {"retry", telling(newRetry)}, {"edit", changes(newEdit)},
-			{"remove", changes(newRemove)}, {"rename", changes(newRename)}}},
-		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")},
-			{"accept", changes(newAccept)}, {"reject", changes(newReject)},
-			{"answer", changes(newAnswer)}, {"verify", telling(newVerify)},
-			{"land", changes(newLand)}, {"undo", changes(newUndo)},
-			{"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
-		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why",
-			paged(newWhy)}, {"board", newBoard}, {"web", newWeb}, {"report", newReport}, {"graph", paged(newGraph)},
-			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
-			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")},
-			{"changelog", paged(newChangelog)},
-			{"statusline", newStatusline}}},
-		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)},
-			{"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
-		{"machines", "Other machines:", []maker{{"serve", newServe}, {"workers", paged(newWorkers)}, {"worker", newWorker}}},
-		{"code", "Existing code:",
-			[]maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
-		{"release", "Release:", []maker{{"ship", newShip}}},
-		{"session", "Session:", []maker{{"pause", telling(newPause)}, {"resume", newResume}}},
-		{"files", "State, for slash commands and scripts:",
-			[]maker{{"state", newState}, {"add-slice", newAddSlice},
-				{"import", newImport},
-				{"migrate", telling(newMigrate)}, {"settings", newSettings},
-				{"doctor", newDoctor}}},
-		{"siblings", "Sibling formats:", []maker{{"sw", sw.New}, {"gsd", gsd.New}}},
-		{groupAdmin, "Admin:", []maker{{"install", changes(newInstall)},
-			{"uninstall", changes(newUninstall)}, {"check", newCheck}, {"hook", newHook},
-			{"ref", newRef}, {"demo", changes(newDemo)}, {"completion", newCompletion},
-			{"version", newVersion}}},
+		{"begin", "Project lifecycle:", []maker{telling(newInit), newDesign, paged(newRoadmap)}},
+		{"build", "Building:", []maker{newSlice, newQuick, newRehearse, telling(newRetry),
+			changes(newEdit), changes(newRemove), changes(newRename)}},
+		{"review", "Review:", []maker{newReview, paged(newDiff, "tool"), changes(newAccept),
+			changes(newReject), changes(newAnswer), telling(newVerify), changes(newLand),
+			changes(newUndo), paged(newSalvage, "to", "branch"), newClean}},
+		{"state", "State and progress:", []maker{paged(newStatus, "watch"), paged(newWhy), newBoard,
+			newWeb, newReport, paged(newGraph), paged(newEvents, "follow"), paged(newCost),
+			newBudget, paged(newLogs, "follow"), paged(newDebug, "run-tests"),
+			paged(newChangelog), newStatusline}},
+		{"run", "Running sessions:", []maker{newAttach, changes(newSay), newDo, newTrust,
+			telling(newStop), newHold}},
+		{"machines", "Other machines:", []maker{newServe, paged(newWorkers), newWorker}},
+		{"code", "Existing code:", []maker{newAssess, newMap, newWrap}},
+		{"release", "Release:", []maker{newShip}},
+		{"session", "Session:", []maker{telling(newPause), newResume}},
+		{"files", "State, for slash commands and scripts:", []maker{newState, newAddSlice,
+			newImport, telling(newMigrate), newSettings, newDoctor}},
+		{"siblings", "Sibling formats:", []maker{sw.New, gsd.New}},
+		{groupAdmin, "Admin:", []maker{changes(newInstall), changes(newUninstall), newCheck,
+			newHook, newRef, changes(newDemo), newCompletion, newVersion}},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/suggest"
@@ -158,9 +160,9 @@ func commandAt(args []string) int {
 
 // guessed replaces a word that isn't a command by the one that it stands for: gl ls by gl status,
 // gl S-1 by gl why S-1. The error has what the person may mean.
-func guessed(args []string) ([]string, error) {
+func guessed(root *cobra.Command, args []string) ([]string, error) {
 	at := commandAt(args)
-	if at >= len(args) || soleCommand(args[at:]) != "" {
+	if at >= len(args) || hasCommand(root, args[at]) {
 		return args, nil
 	}
 	word, rest := args[at], args[at+1:]

@@ -63,7 +63,7 @@ Exit codes: 0 shown; 2 no such command.`,
 		// help doesn't fail on a flag's value
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, a []string) error {
-			c, rest, err := root.Find(helpFor(a))
+			c, rest, err := root.Find(helpFor(root, a))
 			if err != nil || len(rest) > 0 {
 				if g, ok := findWord(strings.Join(a, " ")); ok {
 					printWord(app.IO, g)
@@ -80,14 +80,14 @@ Exit codes: 0 shown; 2 no such command.`,
 }
 
 // helpFor returns the command whose help a person wants who takes another word for it.
-func helpFor(a []string) []string {
+func helpFor(root *cobra.Command, a []string) []string {
 	if len(a) != 1 {
 		return a
 	}
 	g, ok := guessOf(a[0])
 	_, isWord := findWord(a[0])
 	switch {
-	case !ok || isWord || soleCommand(a) != "":
+	case !ok || isWord || hasCommand(root, a[0]):
 		return a
 	case g.runs != "":
 		return strings.Fields(strings.TrimSuffix(g.runs, " --all"))

@@ -42,13 +42,13 @@ func newImport(app *cmdutil.App) *cobra.Command {
   Markdown with tasks: "- [ ] what to do", with more about it indented below.
 
 The id of a slice follows from its issue: GH-12 for issue 12 (--prefix for another word), the issue's own id in beads, and for a task
-the id that it begins with (T001) or, without one, a number made of its words. So importing again adds only what is new; what has a
-slice stays as it is, whatever the issue says now.
+the id that it begins with (T001) or, without one, a hash of its words. So importing again adds only what is new. A slice that is there
+stays as it is, whatever its issue says now.
 
 An issue that says "blocked by #12" or "depends on T001", and a dependency of beads that blocks, become dependencies. Issues that
 block each other are refused. Closed issues and finished tasks are left out, and so is a dependency on them.
 
-What an issue says is part of what its agent reads. Read the issues of strangers before you import them.
+Agents read the text of their issues. Read the issues of strangers before you import them.
 
 Exit codes: 0 imported, or nothing was new; 1 it failed; 2 wrong usage, or a list that can't be imported.`,
 		Example: `  gh issue list --limit 200 --json number,title,body,state,milestone | gl import -
@@ -168,7 +168,7 @@ func importedText(list *issues.List, done *ops.Imported, dryRun bool) string {
 		text = words.Count(len(done.Added), "slice") + " to add from " + list.Format
 	}
 	if n := len(done.Present); n > 0 {
-		text += fmt.Sprintf("; %d there already", n)
+		text += fmt.Sprintf("; %d already in the project", n)
 	}
 	if list.Closed > 0 {
 		text += fmt.Sprintf("; %d closed", list.Closed)

@@ -78,7 +78,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 				strings.Join(dropped, ", "))
 		}
 		if len(reopened) > 0 {
-			app.IO.Message("pending again, since %s hasn't got them: %s",
+			app.IO.Message("pending again, since %s doesn't have them: %s",
 				worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
 		}
 	}

@@ -320,7 +320,8 @@ func (l *logView) end() {
 	for _, text := range attempttext.Output(l.rec) {
 		l.line(term.Dim, "    "+text)
 	}
-	l.line(outcomeColor(l.rec), attempttext.WithCost(l.rec.Judged.Outcome.Text(l.rec.Judged.Detail), l.rec))
+	l.line(outcomeColor(l.rec), attempttext.WithCost(l.rec.Judged.Outcome.Text(l.rec.Judged.Detail),
+		l.rec))
 	for _, text := range attempttext.Work(l.rec) {
 		l.line("", text)
 	}

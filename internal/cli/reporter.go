@@ -83,7 +83,8 @@ func uncolored(text string) line { return line{text: text} }
 
 // endedLine is the line of an attempt that has ended, with more text behind it.
 func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
-	return line{text: attempttext.Ended(rec, p.Snapshot.Flags) + more, tone: rec.Judged.Outcome.Traits().Shown.Tone}
+	return line{text: attempttext.Ended(rec, p.Snapshot.Flags) + more,
+		tone: rec.Judged.Outcome.Traits().Shown.Tone}
 }
 
 // print prints a line. On a terminal it begins with the time, has its color and is no wider than
@@ -257,7 +258,8 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 		t.greeted = true
 		lines = append(lines, t.greeting(r)...)
 		for _, rec := range r.Ended {
-			lines = append(lines, endedLine(rec, r.Plan, notes(attempttext.Flaky(rec), attempttext.Work(rec))))
+			lines = append(lines, endedLine(rec, r.Plan,
+				notes(attempttext.Flaky(rec), attempttext.Work(rec))))
 		}
 		return lines
 	}
@@ -277,7 +279,8 @@ func (t *reporter) turnover(r scheduler.Report) []line {
 			next = " -> launched " + launched[0].ID.Label() + placed(launched[0])
 			launched = launched[1:]
 		}
-		lines = append(lines, endedLine(rec, r.Plan, next+notes(attempttext.Flaky(rec), attempttext.Work(rec))))
+		lines = append(lines, endedLine(rec, r.Plan,
+			next+notes(attempttext.Flaky(rec), attempttext.Work(rec))))
 	}
 	for _, rec := range launched {
 		if rec.Talk.Mends() {
@@ -334,9 +337,9 @@ func (t *reporter) greeting(r scheduler.Report) []line {
 	return lines
 }
 
-// agentLines returns a line for each agent of the attempts: its name, the flags by which it asks for
-// no permission, and where they are set. Only --verbose and --dry-run show whole command lines,
-// except for those that the project's own settings define.
+// agentLines returns a line for each agent of the attempts: its name, the flags by which it asks
+// for no permission, and where they are set. Only --verbose and --dry-run show whole command
+// lines, except for those that the project's own settings define.
 func (t *reporter) agentLines(launched []*attempt.Record) []line {
 	var lines []line
 	var seen []string
@@ -354,7 +357,8 @@ func (t *reporter) agentLines(launched []*attempt.Record) []line {
 }
 
 func (t *reporter) agentLine(rec *attempt.Record) line {
-	i := slices.IndexFunc(t.cfg.Builders.Agents, func(a scheduler.Agent) bool { return a.Name == rec.Job.Agent })
+	i := slices.IndexFunc(t.cfg.Builders.Agents,
+		func(a scheduler.Agent) bool { return a.Name == rec.Job.Agent })
 	if i < 0 {
 		return line{}
 	}
@@ -460,7 +464,8 @@ func (t *reporter) mergedText(res *scheduler.Result) string {
 	var ids []string
 	for _, r := range res.Ended {
 		if g := r.Landing; g != nil && g.Target != "" && r.Judged.Outcome.Traits().Success &&
-			slices.Contains(t.cfg.Scope.IDs, r.ID.Slice) && !slices.Contains(res.Lane.Waiting(), r.ID.Slice) &&
+			slices.Contains(t.cfg.Scope.IDs, r.ID.Slice) &&
+			!slices.Contains(res.Lane.Waiting(), r.ID.Slice) &&
 			res.Lane.PullRequest == nil {
 			target, ids = worktree.Short(g.Target), append(ids, r.ID.Slice)
 		}

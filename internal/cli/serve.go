@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/run/wrapper"
 )
 
-// ServeOptions are what gl serve was told.
+// ServeOptions are the options of gl serve.
 type ServeOptions struct {
 	Project   *project.Project
 	Listen    string   // "" for where it was last

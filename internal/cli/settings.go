@@ -205,7 +205,8 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 // settingPlace returns the project whose setting is to change. In a git repository without a
 // project it makes a private one, as gl do does, because the tests have to be set before the first
 // task. A setting that can't be set leaves none behind.
-func settingPlace(ctx context.Context, app *cmdutil.App, key, text string) (*project.Project, error) {
+func settingPlace(ctx context.Context, app *cmdutil.App, key,
+	text string) (*project.Project, error) {
 	pr, err := app.Project()
 	if !errors.Is(err, project.ErrNoProject) || app.Inside() {
 		return pr, err

@@ -97,7 +97,7 @@ func mayTag(ctx context.Context, root, version string) error {
 	}
 	for _, tag := range tags {
 		if tag.Name == version {
-			return fmt.Errorf("the tag %s is there already, at %s of %s: choose another version, or remove it with git tag -d %s", version, tag.Hash, tag.Date, version)
+			return fmt.Errorf("the tag %s already exists, at %s of %s: choose another version, or remove it with git tag -d %s", version, tag.Hash, tag.Date, version)
 		}
 	}
 	return nil

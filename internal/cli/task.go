@@ -160,7 +160,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		Mode:     scheduler.Mode{Foreground: true},
 		Builders: scheduler.Builders{Trust: trust.Open(app.Getenv), TrustRoot: pr.Root},
 		Pace:     scheduler.Pace{Interval: j.every},
-		Stop:     pr.Runs.Control.WatchStop(), // before it is told that the task waits
+		Stop:     pr.Runs.Control.WatchStop(), // before the person learns that the task waits
 	}
 	if err := j.permitted(ctx); err != nil {
 		return err

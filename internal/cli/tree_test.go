@@ -24,7 +24,7 @@ import (
 
 // commandTree returns all visible commands, including the root and the help topics.
 func commandTree() (root *cobra.Command, all []*cobra.Command) {
-	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), "")
+	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil))
 	root.InitDefaultHelpCmd()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -189,31 +189,6 @@ func TestDidYouMean(t *testing.T) {
 			strings.NewReader(""), &stdout, &stderr, nil)
 		if code == cmdutil.ExitOK || !strings.Contains(stderr.String(), want) {
 			t.Errorf("gl %s: exit code %d, %q: want %q", line, code, stderr.String(), want)
-		}
-	}
-}
-
-// The names in commandGroups are the commands' names.
-func TestSoleCommands(t *testing.T) {
-	for _, g := range commandGroups() {
-		for _, m := range g.commands {
-			if got := m.make(cmdutil.NewApp(strings.NewReader(""), nil, nil,
-				nil)).Name(); got != m.name {
-				t.Errorf("%s is made by the name %s", got, m.name)
-			}
-			root := newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil),
-				soleCommand([]string{m.name, "--json"}))
-			if commands := root.Commands(); len(commands) != 1 || commands[0].Name() != m.name {
-				t.Errorf("%s isn't made alone", m.name)
-			}
-		}
-	}
-	if only := soleCommand(nil); only != noCommand {
-		t.Errorf("gl alone makes %s", only)
-	}
-	for _, args := range [][]string{{"help"}, {"ls"}, {"-C", ".", "status"}, {"__complete", "status", ""}, {"staus"}} {
-		if only := soleCommand(args); only != "" {
-			t.Errorf("%q makes %s alone", args, only)
 		}
 	}
 }

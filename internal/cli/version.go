@@ -88,8 +88,8 @@ type source struct {
 	modified        bool
 }
 
-// archived is the commit and tag of a source archive: git archive, which GitHub's downloads are made
-// with, fills them in (.gitattributes).
+// archived is the commit and tag of a source archive: git archive, which GitHub's downloads are
+// made with, fills them in (.gitattributes).
 //
 //go:embed archived.txt
 var archived string

@@ -45,7 +45,7 @@ func newWeb(app *cmdutil.App) *cobra.Command {
 its changes. They accept, reject, answer, retry, say and stop as the commands do. gl web runs beside gl slice, or alone; it launches
 nothing. Ctrl-C ends it; its pages connect again when it is back.
 
-A browser needs a login link, which works once: gl web opens the browser with it, or prints it. If gl web runs already, another gl web
+A browser needs a login link, which works once: gl web opens the browser with it, or prints it. If gl web is already running, another gl web
 makes another link. --reader makes one for reading only.
 
 From another machine, use a tunnel (ssh -L, tailscale serve), and set web.url to the address that people use: notifications link to it.
@@ -149,7 +149,7 @@ func (w *webRun) run(ctx context.Context) error {
 	unlock, err := httpguard.Alone(filepath.Join(w.pr.Runs.Files.Dir(), "web.lock"))
 	if errors.Is(err, httpguard.ErrRunning) && w.listen == "" {
 		w.address = w.store.Address()
-		w.app.IO.Message("gl web runs already, at %s", sanitize.Line(w.address))
+		w.app.IO.Message("gl web is already running, at %s", sanitize.Line(w.address))
 		return w.invite(ctx)
 	}
 	if err != nil {
@@ -332,7 +332,11 @@ func (w *webRun) invite(ctx context.Context) error {
 		address = tunnels[0]
 	}
 	link := address + "/login/" + token
-	w.app.IO.Printf("Log in once, within 10 minutes: %s\n", link)
+	what := "Log in once"
+	if w.reader {
+		what = "For reading only, once"
+	}
+	w.app.IO.Printf("%s, within 10 minutes: %s\n", what, link)
 	if w.listen != "" && w.app.IO.Terminal() != nil {
 		qrterminal.GenerateHalfBlock(link, qrterminal.L, w.app.IO)
 	}

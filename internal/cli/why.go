@@ -262,8 +262,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	return nil
 }
 
-// happened tells what the journal alone has of a slice: when and why the merge queue set it aside, and
-// work that came from workers when it no longer counted.
+// happened tells what the journal alone has of a slice: when and why the merge queue set it
+// aside, and work that came from workers when it no longer counted.
 func happened(pr *project.Project, id string, now time.Time) (lines []string) {
 	events := pr.Runs.Journal().ReaderOf(time.Time{}, journal.LateWork, journal.SetAside)
 	for e, err := range events.All() {

@@ -24,7 +24,7 @@ import (
 // starts gets it.
 const tokenVariable = "GL_WORKER_TOKEN"
 
-// WorkOptions are what gl worker was told.
+// WorkOptions are the options of gl worker.
 type WorkOptions struct {
 	Token   string // the text of the join token; "" for none
 	Name    string // "" for the host's

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -10,6 +8,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/run/roster"
 	"greenlight/internal/run/ssh"
+	"greenlight/internal/run/workers"
 )
 
 // startWorkerAt starts a worker for this project on another machine.
@@ -37,10 +36,7 @@ func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
 		return err
 	}
 	// the token lives for minutes, so it is made last
-	t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
-	if errors.Is(err, roster.ErrNeverServed) {
-		return errNeverServed
-	}
+	t, err := roster.Open(workers.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
 	if err != nil {
 		return err
 	}
@@ -50,9 +46,6 @@ func startWorkerAt(c *cobra.Command, app *cmdutil.App, f workerFlags) error {
 	}
 	return err
 }
-
-// errNeverServed says what begins with workers.
-var errNeverServed = errors.New("gl serve has never run in this project: start it first")
 
 // passedOn returns the flags that are for the worker itself.
 func passedOn(c *cobra.Command) (args []string) {

@@ -64,7 +64,7 @@ type workerDoc struct {
 // workersCommand completes a command that changes the list of workers, if change isn't nil, and
 // then shows it.
 func workersCommand(app *cmdutil.App, c *cobra.Command,
-	change func(ctx context.Context, r *roster.Roster, args []string) (told string, err error)) *cobra.Command {
+	change func(context.Context, *roster.Roster, []string) (told string, err error)) *cobra.Command {
 	asJSON := false
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ func workersCommand(app *cmdutil.App, c *cobra.Command,
 		if err != nil {
 			return err
 		}
-		r := roster.Open(roster.Dir(pr.Runs.Files.Dir()))
+		r := roster.Open(workers.Dir(pr.Runs.Files.Dir()))
 		told := ""
 		if change != nil {
 			if told, err = change(c.Context(), r, args); err != nil {
@@ -146,7 +146,7 @@ func stateOf(m roster.Member, w *workers.Worker, serving bool) (state, why strin
 	case m.Revoked:
 		return "revoked", why
 	case !serving:
-		return "silent", "gl serve doesn't run"
+		return "silent", "gl serve isn't running"
 	case w.Refused != "":
 		return "refused", why
 	case w.Silent:
@@ -159,7 +159,7 @@ func stateOf(m roster.Member, w *workers.Worker, serving bool) (state, why strin
 
 func printWorkers(app *cmdutil.App, doc *workersDoc) {
 	if !doc.Serving {
-		app.IO.Printf("gl serve doesn't run.\n")
+		app.IO.Printf("gl serve isn't running.\n")
 	}
 	if len(doc.Workers) == 0 {
 		app.IO.Printf("No worker has joined. gl serve makes a join token, and gl worker uses it.\n")
@@ -212,10 +212,7 @@ Exit codes: 0 done; 1 it failed, or gl serve has never run here; 2 wrong usage.`
 			if err != nil {
 				return err
 			}
-			t, err := roster.Open(roster.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
-			if errors.Is(err, roster.ErrNeverServed) {
-				return errNeverServed
-			}
+			t, err := roster.Open(workers.Dir(pr.Runs.Files.Dir())).Invite(c.Context())
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ const (
 	// WriteTime is how long a reader may take for what it is sent.
 	WriteTime = 15 * time.Second
 	maxHeader = 16 << 10
-	// how long answers may take once the server is told to end
+	// how long answers may take once the server is asked to end
 	lastTime = 2 * time.Second
 )
 

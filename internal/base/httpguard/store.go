@@ -105,11 +105,7 @@ func (s *Store) change(ctx context.Context, f func(*stored) error) error {
 	if err := f(&next); err != nil {
 		return err
 	}
-	data, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(s.path, data, 0o600); err != nil {
+	if err := durable.WriteJSON(s.path, next); err != nil {
 		return err
 	}
 	s.last = next
@@ -247,7 +243,7 @@ func (s *Store) waits(token string) bool {
 }
 
 // ErrRunning means that another server of the same store runs.
-var ErrRunning = errors.New("gl web runs already")
+var ErrRunning = errors.New("gl web is already running")
 
 // Alone takes the lock that one server holds; release gives it up.
 func Alone(path string) (release func(), err error) {

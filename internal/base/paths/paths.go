@@ -50,16 +50,18 @@ func Relative(root, path string) string {
 // Short returns path as people write it: relative to dir if it is below dir, with ~ if it is
 // below home. dir and home may be empty.
 func Short(path, dir, home string) string {
-	if rel, ok := below(dir, path); ok {
+	if rel, ok := Below(dir, path); ok {
 		return rel
 	}
-	if rel, ok := below(home, path); ok {
+	if rel, ok := Below(home, path); ok {
 		return filepath.Join("~", rel)
 	}
 	return path
 }
 
-func below(dir, path string) (string, bool) {
+// Below returns path relative to dir; ok reports whether it is dir or below it, without following
+// links. Nothing is below "".
+func Below(dir, path string) (rel string, ok bool) {
 	if dir == "" {
 		return "", false
 	}

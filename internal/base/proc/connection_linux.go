@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// OfConnection returns the processes of this machine that have the end near of a TCP connection from
-// near to far, as far as they are visible: this user's.
+// OfConnection returns the processes of this machine that have the end near of a TCP connection
+// from near to far, as far as they are visible: this user's.
 func OfConnection(near, far netip.AddrPort) (pids []int) {
 	inode := ""
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

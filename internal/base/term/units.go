@@ -93,22 +93,23 @@ func commandEnd(words []word, i int) int {
 	return i
 }
 
-// expectsMore reports whether a command has a word after this one, even if prose could go on with it.
+// expectsMore reports whether a command has a word after this one, even if prose could go on with
+// it.
 func expectsMore(word string) bool {
 	option := len(word) == 2 && word[0] == '-'
 	return option || slices.Contains([]string{"gl", "git", "&&", "settings", "set", "get", "state", "sw",
 		"gsd", "help", "switch", "checkout", "branch"}, word)
 }
 
-// optionFollows reports whether word i is an option or a quotation: then the one before it is of the
-// command, too.
+// optionFollows reports whether word i is an option or a quotation: then the one before it is of
+// the command, too.
 func optionFollows(words []word, i int) bool {
 	return i < len(words) && (words[i].text[0] == '-' || isQuote(words[i].text[0])) &&
 		strings.TrimRight(words[i-1].text, closers) == words[i-1].text
 }
 
-// isArgument reports whether a word in a command is what prose hardly has: an option, an id, a path,
-// a key, an operator, a NAME to fill in.
+// isArgument reports whether a word in a command is what prose hardly has: an option, an id, a
+// path, a key, an operator, a NAME to fill in.
 func isArgument(word string) bool {
 	bare := strings.TrimRight(word, closers)
 	if bare == "" {

@@ -18,8 +18,8 @@ import (
 )
 
 // Package time is built with a Now that adds the number of seconds in a file to the wall clock's
-// reading. The monotonic reading stays as it is, as with a real clock that is set. Only the kernel's
-// times (of files, of processes) don't move.
+// reading. The monotonic reading stays as it is, as with a real clock that is set. Only the
+// kernel's times (of files, of processes) don't move.
 
 // Variable names the file in the environment. Agents inherit it, so that the gl that they call
 // has the same clock.
@@ -110,7 +110,8 @@ func (c Clock) Set(t testing.TB, offset time.Duration) {
 // Jump sets the clock seconds to months ahead of the machine's or behind it, to what a computer
 // without a battery believes, or right.
 func (c Clock) Jump(t testing.TB, random *rand.Rand) time.Duration {
-	units := []time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
+	units := []time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Hour,
+		30 * 24 * time.Hour}
 	offset := units[random.IntN(len(units))] * time.Duration(random.IntN(119)-59)
 	if random.IntN(12) == 0 {
 		offset = -time.Since(time.Unix(1000, 0).Round(0)) // in 1970

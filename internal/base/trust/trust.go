@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
 )
 
 // A Command is a setting that names a program to run or a place to write, or that adds
@@ -115,8 +116,8 @@ func (s Store) Keeps(path string) bool {
 	if s.dir == "" || err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	_, kept := paths.Below(dir, path)
+	return kept
 }
 
 // Pending returns the commands that aren't allowed in the project at root. Without commands it
@@ -178,11 +179,7 @@ func (s Store) Allow(ctx context.Context, root string, commands []Command) error
 		for _, c := range commands {
 			r.Allowed[c.Key] = c.hash()
 		}
-		data, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		return durable.WriteFile(path, append(data, '\n'), 0o600)
+		return durable.WriteJSON(path, r)
 	})
 }
 
@@ -250,7 +247,7 @@ func (s Store) file(root string) (path, real string, err error) {
 	if resolved, err := resolve(dir); err == nil {
 		dir = resolved
 	}
-	if rel, err := filepath.Rel(real, dir); err == nil && filepath.IsLocal(rel) {
+	if _, inside := paths.Below(real, dir); inside {
 		return "", "", fmt.Errorf("%s is inside the project, which must not decide what is allowed: set XDG_CONFIG_HOME to a directory outside of it", s.dir)
 	}
 	sum := sha256.Sum256([]byte(real))

@@ -86,7 +86,8 @@ func newProject(ctx context.Context, pr *project.Project, p *plan.Plan,
 }
 
 func newAttempt(r *attempt.Record) Attempt {
-	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent, Worker: jsondoc.OrNull(r.Life.Remote.Label()), Phase: r.Life.Phase,
+	a := Attempt{Slice: r.ID.Slice, N: r.ID.N, Agent: r.Job.Agent,
+		Worker: jsondoc.OrNull(r.Life.Remote.Label()), Phase: r.Life.Phase,
 		Process: r.Life.State().String(), Started: r.Life.StartedAt, Runner: r.Job.Runner}
 	if r.Life.Process != nil {
 		a.PID = &r.Life.Process.PID

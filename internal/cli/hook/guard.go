@@ -335,7 +335,7 @@ func (s *session) guardTestsOf(c guard.Call, root string, names []string) error 
 		return nil
 	}
 	held := s.held(pr, p)
-	if s.Anybody {
+	if s.Unknown {
 		held = active(p)
 	}
 	for _, st := range held {
@@ -377,7 +377,7 @@ func active(p *plan.Plan) []*plan.State {
 // forward slashes; "" for none.
 func within(path string, dirs ...string) string {
 	for _, dir := range dirs {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		if rel, ok := paths.Below(dir, path); ok {
 			return filepath.ToSlash(rel)
 		}
 	}

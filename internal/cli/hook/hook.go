@@ -105,7 +105,7 @@ type call struct {
 	StopActive bool // the session continues because of a hook
 	Background bool // tasks are running that will wake the session
 
-	Anybody bool // the caller is unknown: it may be any session or sub-agent
+	Unknown bool // the caller may be any session or sub-agent
 }
 
 // UnmarshalJSON accepts any object.
@@ -125,7 +125,7 @@ func (c *call) UnmarshalJSON(data []byte) error {
 	session := text("session_id", &c.Session)
 	agent := text("agent_type", &c.AgentType)
 	text("agent_id", &c.AgentID)
-	c.Anybody = !session || !agent
+	c.Unknown = !session || !agent
 	if len(c.Cwd) > guard.MaxPath { // no session works there
 		c.Cwd = ""
 	}

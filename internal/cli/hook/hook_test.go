@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -297,4 +298,17 @@ func TestStandards(t *testing.T) {
 		sub() != nil {
 		t.Error("standards that are in CLAUDE.md are told twice")
 	}
+}
+
+// A hook gets what a client says of a model's call.
+func FuzzCall(f *testing.F) {
+	f.Add([]byte(`{"hook_event_name": "PreToolUse", "session_id": "a", "cwd": "/x", "tool_name": "Bash", "tool_input": {"command": "rm x"}}`))
+	f.Add([]byte(`{"session_id": 7, "agent_type": null, "tool_input": "x", "stop_hook_active": "false", "background_tasks": []}`))
+	f.Add([]byte(`{"tool_name": "Write", "tool_input": {"file_path": ["a", {"b": "../../x"}], "edits": [1, null]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := readCall(bytes.NewReader(data))
+		if err == nil && len(c.Cwd) > guard.MaxPath {
+			t.Fatalf("a directory of %d bytes", len(c.Cwd))
+		}
+	})
 }

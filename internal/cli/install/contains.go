@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"greenlight/internal/base/paths"
 )
 
 // contains returns an error if a path in a project leads outside it, or into .git: a link may
@@ -26,9 +28,9 @@ func (t Target) contains(rel string) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", t.Path(rel), unpath(err))
 	}
-	in, err := filepath.Rel(root, real)
+	in, ok := paths.Below(root, real)
 	first, _, _ := strings.Cut(filepath.ToSlash(in), "/")
-	if err != nil || !filepath.IsLocal(in) || strings.EqualFold(first, ".git") {
+	if !ok || strings.EqualFold(first, ".git") {
 		return fmt.Errorf("%s: a symbolic link leads to %s, where a project's files don't belong: remove the link", t.Path(rel), real)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/away"
 	"greenlight/internal/run/hub"
-	"greenlight/internal/run/roster"
+	"greenlight/internal/run/workers"
 )
 
 // serve opens the port and serves the project's workers until ctx ends.
@@ -17,7 +17,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	h, err := hub.Open(ctx, hub.Options{
-		Dir: roster.Dir(o.Project.Runs.Files.Dir()), Project: repo.Git.Common, Listen: o.Listen,
+		Dir: workers.Dir(o.Project.Runs.Files.Dir()), Project: repo.Git.Common, Listen: o.Listen,
 		Addresses: o.Addresses, NATS: hub.Elsewhere{URL: o.NATS, Credentials: o.NATSCreds},
 	})
 	if err != nil {
@@ -41,17 +41,6 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 	policy.Lost = o.Project.Config.Workers.Lost
 	return away.Serve(ctx, away.Config{
 		Project: o.Project, Hub: h, Policy: policy, Self: o.GL, Environ: o.Environ,
-		Members: func() ([]away.Member, error) { return members(h.Roster) },
-		Wrapper: o.Wrapper, Tell: o.Print,
+		Members: h.Roster.Members, Wrapper: o.Wrapper, Tell: o.Print,
 	})
-}
-
-func members(r *roster.Roster) ([]away.Member, error) {
-	list, err := r.Members()
-	var members []away.Member
-	for _, m := range list {
-		members = append(members, away.Member{Name: m.Name, Key: m.NKey, Draining: m.Draining,
-			Revoked: m.Revoked})
-	}
-	return members, err
 }

@@ -99,8 +99,8 @@ func membership(ctx context.Context, o cli.WorkOptions, name string) (string, er
 	return dir, hub.Join(ctx, dir, t, name)
 }
 
-// sameWorker returns the worker's name where the host has another one since it joined, as laptops do
-// in another network, and containers always.
+// sameWorker returns the worker's name where the host has another one since it joined, as laptops
+// do in another network, and containers always.
 func sameWorker(state, name string) string {
 	dirs, err := filepath.Glob(filepath.Join(paths.EscapeGlob(state), "*", "*", "worker.key.json"))
 	if err != nil || len(dirs) != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"greenlight/internal/base/words"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/issues"
 	"greenlight/internal/state/sliceid"
@@ -46,14 +47,17 @@ func Import(ctx context.Context, pr *project.Project, list *issues.List, milesto
 			done.Present = append(done.Present, id)
 			continue
 		}
-		deps := i.Deps
+		deps, missing := i.Deps, []string(nil)
 		for _, d := range i.Elsewhere {
 			if id, ok := have[sliceid.Key(d)]; ok {
 				deps = append(deps, id)
 			} else {
-				done.Notes = append(done.Notes, fmt.Sprintf(
-					"%s names %s, which isn't in the list or the project: that is left out", i.ID, d))
+				missing = append(missing, d)
 			}
+		}
+		if len(missing) > 0 {
+			done.Notes = append(done.Notes, fmt.Sprintf(
+				"%s depends on %s, which the list and the project don't have: left out", i.ID, words.Some(missing)))
 		}
 		n := NewSlice{ID: i.ID, Name: i.Name, Milestone: i.Milestone, Deps: deps, What: i.Text}
 		if milestone != "" {

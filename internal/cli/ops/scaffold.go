@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/slice"
 	"greenlight/internal/state/statedir"
@@ -70,8 +71,8 @@ func NotLinked(dir string, getenv func(string) string) error {
 }
 
 func isInside(dir, root string) bool {
-	rel, err := filepath.Rel(root, dir)
-	return err == nil && filepath.IsLocal(rel)
+	_, inside := paths.Below(root, dir)
+	return inside
 }
 
 // BelowGitRoot is a note for a project that begins below the top of its git repository; "" for
@@ -143,7 +144,7 @@ func (s *scaffold) readGraph(file string) (err error) {
 	given := file != ""
 	switch s.graph, err = durable.ReadFile(there); {
 	case err == nil && given:
-		return fmt.Errorf("%s is there already: leave --graph out to begin with it, or move it away", there)
+		return fmt.Errorf("%s already exists: leave --graph out to begin with it, or move it away", there)
 	case err == nil:
 		file = there
 	case !errors.Is(err, fs.ErrNotExist):

@@ -51,7 +51,8 @@ func Uncommitted(ctx context.Context, pr *project.Project) ([]string, error) {
 
 // uncommitted returns the uncommitted files that aren't ignored, with directories opened that are
 // entirely untracked, and the path of the state.
-func uncommitted(ctx context.Context, pr *project.Project) (names []string, state string, err error) {
+func uncommitted(ctx context.Context, pr *project.Project) (
+	names []string, state string, err error) {
 	top, prefix, err := git.Place(ctx, pr.Root)
 	if err != nil {
 		return nil, "", err

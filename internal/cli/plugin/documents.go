@@ -9,8 +9,8 @@ import (
 )
 
 // Documents returns the texts that ship with gl by the names that gl ref uses: references by
-// their own names, the others with their directory, commands of other systems with the system, the engineering standards as CLAUDE and the
-// isolation table as isolation.
+// their own names, the others with their directory, commands of other systems with the system,
+// the engineering standards as CLAUDE and the isolation table as isolation.
 func Documents() map[string]string {
 	isolation, _ := Read("isolation.json") // reading an embedded file can't fail
 	texts := map[string]string{"CLAUDE": content.Standards, "isolation": string(isolation)}

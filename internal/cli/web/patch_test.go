@@ -63,3 +63,26 @@ func TestPatch(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A diff has whatever an agent wrote, in its names and lines.
+func FuzzPatch(f *testing.F) {
+	f.Add(gitWrote)
+	f.Add("diff --git \"a/x\\\" b/y\ndiff --git\n@@ -1,99999999999999999999 +1 @@\n+\n")
+	f.Add("diff --git a/x b/x\n@@ -0,0 +1,-5 @@ x\n\\ No newline at end of file\n-\n+++ b/\n--- \"a/\\377\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var p patch
+		p.read(text)
+		shown := 0
+		for _, file := range p.Files {
+			shown += len(file.Lines)
+			for _, l := range file.Lines {
+				if l.N < 0 {
+					t.Fatalf("line %d of %q", l.N, text)
+				}
+			}
+		}
+		if shown > mostPatchShow {
+			t.Fatalf("%d lines", shown)
+		}
+	})
+}

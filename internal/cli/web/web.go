@@ -64,13 +64,14 @@ func New(c Config) *Server {
 // Run reads the project whenever it changes, until ctx ends.
 func (s *Server) Run(ctx context.Context) { s.hub.run(ctx) }
 
-// End brings open pages up to date, and tells them that the server ends. Call it once, while Run runs.
+// End brings open pages up to date, and tells them that the server ends. Call it once, while Run
+// runs.
 func (s *Server) End() { s.hub.end() }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Refuse refuses the programs of this machine that gl started: they make no person's decisions, even
-// with a token that they have found.
+// Refuse refuses the programs of this machine that gl started: they make no person's decisions,
+// even with a token that they have found.
 func (s *Server) Refuse(r *http.Request) error {
 	near, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

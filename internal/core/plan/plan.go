@@ -332,7 +332,8 @@ func (p *Plan) list() {
 	p.spread()
 }
 
-// order sorts the ready items into launch order, and those that are merged side by side into theirs.
+// order sorts the ready items into launch order, and those that are merged side by side into
+// theirs.
 func (p *Plan) order() {
 	ready := make([]*State, len(p.Lists.Ready))
 	for i, id := range p.Lists.Ready {

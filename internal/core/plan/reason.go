@@ -431,7 +431,8 @@ func (s *Snapshot) ofSlices() bool { return s.Noun == "" || s.Noun == Slice }
 // abandon returns the command that gives up an attempt whose host is gone.
 func abandon(id string) string { return "gl retry --abandon " + id }
 
-// unseen says where an attempt runs whose state can't be determined from here, and what may be gone.
+// unseen says where an attempt runs whose state can't be determined from here, and what may be
+// gone.
 func (a *Attempt) unseen() (where, gone string) {
 	if a.Worker != "" {
 		return a.Where + ", which is silent: its agent goes on, and gl serve continues with it at the " +

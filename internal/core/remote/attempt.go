@@ -12,7 +12,7 @@ type Attempt struct {
 	Saved  string  `json:"saved,omitempty"`  // commit of the last snapshot
 	Leases []Lease `json:"leases,omitempty"` // that a worker may still have
 
-	// Log is the size of what workers sent of its log, as it is at home. Whoever restores the
+	// Log is how much of its log the coordinator has. The code that restores the
 	// attempt fills it in.
 	Log int64 `json:"-"`
 }
@@ -40,13 +40,13 @@ type Halting struct {
 	Reason Text `json:"reason,omitempty"`
 }
 
-// Talk is what a job's program is to be told.
+// Talk has the lines for a job's program.
 type Talk struct {
 	Last  int64  `json:"last,omitempty"`  // number of the last line
 	Lines []Line `json:"lines,omitempty"` // that aren't acknowledged
 }
 
-// A Line is one that a program is told.
+// A Line is a line of a program's input.
 type Line struct {
 	Number int64  `json:"number"`
 	Text   []byte `json:"text,omitempty"`
@@ -74,6 +74,9 @@ func (a *Attempt) lease(n int) *Lease {
 	}
 	return &a.Leases[i]
 }
+
+// Current returns the newest lease, nil if no worker has it.
+func (a *Attempt) Current() *Lease { return a.lease(a.Newest) }
 
 // counts reports whether the lease's result is the attempt's.
 func (a *Attempt) counts(l *Lease) bool { return !a.Closed && l.Number == a.Newest }

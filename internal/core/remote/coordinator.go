@@ -152,7 +152,7 @@ func (t tenure) resume() {
 }
 
 // vacant reports whether the attempt is open and no worker has its newest lease.
-func (c *Coordinator) vacant(a *Attempt) bool { return !a.Closed && a.lease(a.Newest) == nil }
+func (c *Coordinator) vacant(a *Attempt) bool { return !a.Closed && a.Current() == nil }
 
 // tidy removes an attempt that is closed, once no worker has anything of it.
 func (c *Coordinator) tidy(a *Attempt) {
@@ -196,7 +196,7 @@ func (c *Coordinator) assign(e Assign) {
 	if a == nil {
 		a = &Attempt{Name: e.Attempt}
 	}
-	old := a.lease(a.Newest)
+	old := a.Current()
 	if a.Closed || old != nil && (old.Stage == Ended || !c.lost(old.Worker)) {
 		return
 	}
@@ -286,7 +286,7 @@ func (c *Coordinator) speak(e Speak) {
 		c.emit(Unheard{Fence{e.Attempt, 0}, []Line{{Text: e.Line, Close: e.Close}}, "its agent has ended"})
 		return
 	}
-	l := a.lease(a.Newest)
+	l := a.Current()
 	why := Text("")
 	switch {
 	case a.Closed || l == nil || l.Gone || l.Stage == Ended || l.Stopped != nil:
@@ -312,7 +312,7 @@ func (c *Coordinator) stop(e Stop) {
 	if a == nil || a.Closed {
 		return
 	}
-	l := a.lease(a.Newest)
+	l := a.Current()
 	switch {
 	case l == nil:
 		c.settleVacant(a, e.Reason)
@@ -339,7 +339,7 @@ func (c *Coordinator) abandon(e Abandon) {
 	if a == nil || a.Closed {
 		return
 	}
-	if l := a.lease(a.Newest); l != nil {
+	if l := a.Current(); l != nil {
 		c.on(a, l).unheard(e.Reason)
 	}
 	a.Closed = true

@@ -29,7 +29,7 @@ type SetDraining struct {
 	On     bool
 }
 
-// Assign gives a new or vacant attempt to a worker. Talk is what the job's program is told first.
+// Assign gives a new or vacant attempt to a worker. Talk has the first lines for the job's program.
 // It is ignored while another worker's lease counts.
 type Assign struct {
 	Attempt, Worker string
@@ -93,10 +93,10 @@ func (Kept) coordinatorEvent()        {}
 func (Answered) coordinatorEvent()    {}
 
 // CoordinatorEffect is what the coordinator's machine wants done, in the order of the slice that
-// Step returns, before the next Step. PersistAttempt, PersistMember, Drop, Append, Seal and Send are
-// done at once; if one of the first five fails, nothing after it may be done, and the machine is made
-// anew from its files. The others are begun, and answered by an event where one is named: exactly
-// one for each effect, however long it takes.
+// Step returns, before the next Step. PersistAttempt, PersistMember, Drop, Append, Seal and Send
+// are done at once; if one of the first five fails, nothing after it may be done, and the machine
+// is made anew from its files. The others are begun, and answered by an event where one is named:
+// exactly one for each effect, however long it takes.
 type CoordinatorEffect interface{ coordinatorEffect() }
 
 // PersistAttempt writes an attempt durably. The pointer is valid until the next Step.
@@ -133,8 +133,8 @@ type Forget struct {
 	Worker string
 }
 
-// Seal ends the lease's right to push, as the writes above: its worker is gone for good, and what it
-// has pushed stays as it is. Another machine that joins under the name may get old messages.
+// Seal ends the lease's right to push, as the writes above: its worker is gone for good, and what
+// it has pushed stays as it is. Another machine that joins under the name may get old messages.
 type Seal struct{ Fence }
 
 // Settle ends an attempt with its result: collects the work, judges it and writes the record. Done

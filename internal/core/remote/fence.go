@@ -25,7 +25,8 @@ const (
 // token keeps names apart that are equal otherwise.
 func AttemptName(system, slice string, n int, token string) string {
 	const longest = 64
-	parts := []string{cut(system, longest/2), cut(slice, longest), strconv.Itoa(n), cut(token, longest/2)}
+	parts := []string{cut(system, longest/2), cut(slice, longest), strconv.Itoa(n),
+		cut(token, longest/2)}
 	if system == "" {
 		parts = parts[1:]
 	}
@@ -48,29 +49,6 @@ func AttemptName(system, slice string, n int, token string) string {
 }
 
 func cut(s string, n int) string { return s[:min(n, len(s))] }
-
-// ParseFence is the reverse of Fence.String.
-func ParseFence(s string) (Fence, error) {
-	i := strings.LastIndexByte(s, '.')
-	if i < 0 {
-		return Fence{}, fmt.Errorf("%.80q is not ATTEMPT.LEASE", s)
-	}
-	n, err := strconv.Atoi(s[i+1:])
-	f := Fence{Attempt: s[:i], Lease: n}
-	if err != nil || f.String() != s {
-		return Fence{}, fmt.Errorf("%.80q is not ATTEMPT.LEASE", s)
-	}
-	return f, f.Check()
-}
-
-// ParseRef returns the fence of a ref of Fence.Ref's form.
-func ParseRef(ref string) (Fence, error) {
-	name, ok := strings.CutPrefix(ref, refs)
-	if !ok {
-		return Fence{}, fmt.Errorf("%.80q is not a worker's ref", ref)
-	}
-	return ParseFence(name)
-}
 
 // String returns "ATTEMPT.LEASE". A valid fence's is safe as the name of a file, a ref's component
 // and an argument.

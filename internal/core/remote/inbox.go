@@ -3,7 +3,7 @@ package remote
 import "slices"
 
 // receive does what a message of a worker asks for. Messages come late, twice and in any order;
-// one from a worker that has no right to it is told and changes nothing.
+// one from a worker that has no right to it changes nothing and is reported.
 func (c *Coordinator) receive(worker string, msg ToCoordinator) {
 	m := c.member(worker)
 	if m.Revoked {
@@ -186,7 +186,9 @@ func (t tenure) ask(m *Ask) {
 		return
 	}
 	q.Below = max(q.Below, m.Below)
-	q.Open = slices.DeleteFunc(q.Open, func(o Asked) bool { return o.Answer != nil && o.Number < q.Below })
+	q.Open = slices.DeleteFunc(q.Open, func(o Asked) bool {
+		return o.Answer != nil && o.Number < q.Below
+	})
 	if len(q.Open) >= most {
 		return // its worker asks again
 	}

@@ -75,7 +75,8 @@ func (t tenure) unheard(why Text) {
 // advance notes that the worker is as far with a lease as stage.
 func (t tenure) advance(stage Stage) {
 	switch {
-	case t.l.Stage == Placed && (stage == Accepted || stage == Running), t.l.Stage == Accepted && stage == Running:
+	case t.l.Stage == Placed && (stage == Accepted || stage == Running),
+		t.l.Stage == Accepted && stage == Running:
 	default:
 		return
 	}
@@ -142,7 +143,8 @@ func (t tenure) offer(m *Offer) {
 	t.c.persist(t.a)
 	if t.counts() {
 		t.c.notice(m.Fence, t.l.Worker, NewsEnded, "")
-		t.c.send(t.l.Worker, &Ack{m.Fence, t.a.offset()}) // a worker that was restarted learns what is home
+		// a worker that was restarted learns what is home
+		t.c.send(t.l.Worker, &Ack{m.Fence, t.a.offset()})
 	}
 	t.close()
 }
@@ -166,8 +168,8 @@ func (t tenure) close() {
 	}
 }
 
-// dead notes that a lease's worker is gone for good. What was placed may have begun and be pushed, and
-// the worker's word of that be on its way.
+// dead notes that a lease's worker is gone for good. What was placed may have begun and be
+// pushed, and the worker's word of that be on its way.
 func (t tenure) dead(why Text) {
 	if t.l.Stage == Placed && t.l.Serial > 0 {
 		t.l.Stage = Accepted

@@ -196,7 +196,8 @@ func (c *Coordinator) setDraining(worker string, on bool) {
 
 // drain sends the worker's last Drain until it is applied, after each of the worker's starts.
 func (m *member) drain() {
-	if m.state.Drained != m.Drain && m.has != nil && m.Drain > 0 && m.c.clock.awake >= m.due && m.c.there(m.Name) {
+	if m.state.Drained != m.Drain && m.has != nil && m.Drain > 0 && m.c.clock.awake >= m.due &&
+		m.c.there(m.Name) {
 		m.due = m.c.clock.awake + m.c.policy.Resend
 		m.c.send(m.Name, &Drain{m.Drain, m.Draining})
 	}

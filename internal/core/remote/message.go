@@ -11,7 +11,7 @@ const Version = 1
 const (
 	MaxMessage = 1<<20 - 16<<10 // bytes of an encoded message
 	MaxChunk   = 256 << 10      // bytes of a chunk
-	MaxLine    = 256 << 10      // bytes of a line that an agent is told
+	MaxLine    = 256 << 10      // bytes of a line of an agent's input
 	MaxInput   = 512 << 10      // bytes of the input of an agent's command
 	MaxOutput  = 256 << 10      // bytes of each output of an agent's command
 	MaxHeld    = 2048           // leases that one worker has
@@ -158,8 +158,8 @@ type Welcome struct {
 	Refused Text  `json:"refused,omitempty"` // why the worker gets no work until its next hello; "" if it does
 }
 
-// Drain says whether the worker is to stop accepting jobs. It is repeated until State.Drained has
-// its number.
+// Drain tells a worker to stop accepting jobs, or to accept them again. It is repeated until
+// State.Drained has its number.
 type Drain struct {
 	Number int64 `json:"number"` // greater than of all before
 	On     bool  `json:"on"`

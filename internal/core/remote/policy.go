@@ -17,8 +17,8 @@ type Policy struct {
 }
 
 // DefaultPolicy is the policy where the configuration says nothing else.
-var DefaultPolicy = Policy{Beat: 5 * time.Second, Resend: 10 * time.Second, Silent: 30 * time.Second,
-	Lost: 10 * time.Minute, Accept: time.Minute, Gap: 10 * time.Second,
+var DefaultPolicy = Policy{Beat: 5 * time.Second, Resend: 10 * time.Second,
+	Silent: 30 * time.Second, Lost: 10 * time.Minute, Accept: time.Minute, Gap: 10 * time.Second,
 	MaxLog: 1 << 30, Window: 1 << 20, Disk: 20 << 30}
 
 // every returns the time between beats.

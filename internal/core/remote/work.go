@@ -77,8 +77,8 @@ func (q *inquiries) below() int64 {
 	return q.last + 1
 }
 
-// stage returns how far the coordinator is told that the lease is: it is running when its program
-// can be told something.
+// stage returns the lease's stage as the coordinator sees it: running once its program can read
+// input.
 func (o *work) stage() Stage {
 	if o.Stage == Running && !o.run.started {
 		return Accepted
@@ -140,7 +140,8 @@ func (w *Worker) launched(o *work) {
 
 // end ends a job, and again if it is now to be killed.
 func (w *Worker) end(o *work, h Halting) {
-	if o.Stage != Accepted && o.Stage != Running || o.run.halted != nil && (o.run.halted.Kill || !h.Kill) {
+	if o.Stage != Accepted && o.Stage != Running ||
+		o.run.halted != nil && (o.run.halted.Kill || !h.Kill) {
 		return
 	}
 	o.run.halted = &h

@@ -56,7 +56,8 @@ func (w *Worker) Step(now time.Duration, e WorkerEvent) []WorkerEffect {
 	case Leave:
 		w.leave(e)
 	case Removed:
-		w.works = slices.DeleteFunc(w.works, func(o *work) bool { return o.Fence == e.Fence && o.Stage == Settled })
+		w.works = slices.DeleteFunc(w.works,
+			func(o *work) bool { return o.Fence == e.Fence && o.Stage == Settled })
 	case Inquire:
 		w.inquire(e)
 	default:
@@ -135,10 +136,12 @@ func (w *Worker) greet() {
 
 // state is what the coordinator compares its own leases with.
 func (w *Worker) state() State {
-	s := State{Serial: w.mark.Serial, Draining: w.draining || w.leaving != nil, Drained: w.drained, Full: w.full}
+	s := State{Serial: w.mark.Serial, Draining: w.draining || w.leaving != nil,
+		Drained: w.drained, Full: w.full}
 	for _, o := range w.works {
 		if o.Stage == Settled {
-			if lineage := o.Job.Lineage; o.Keep && !o.removing && len(s.Lineages) < MaxHeld && !slices.Contains(s.Lineages, lineage) {
+			if lineage := o.Job.Lineage; o.Keep && !o.removing && len(s.Lineages) < MaxHeld &&
+				!slices.Contains(s.Lineages, lineage) {
 				s.Lineages = append(s.Lineages, lineage)
 			}
 		} else {

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// A Gauge finds by measuring how many runs at once finish the most in a minute. It begins with one,
-// tries twice as many if the processors have room for them, as long as that finishes at least a
-// tenth more, and goes back to what was best. Where one run takes the whole machine, two aren't even
-// tried: the first in the queue, for which others wait, would take longer beside another.
+// A Gauge finds by measuring how many runs at once finish the most in a minute. It begins with
+// one, tries twice as many if the processors have room for them, as long as that finishes at
+// least a tenth more, and goes back to what was best. Where one run takes the whole machine, two
+// aren't even tried: the first in the queue, for which others wait, would take longer beside
+// another.
 type Gauge struct {
 	Most int // it never returns more
 	Measured
@@ -83,8 +84,8 @@ func (g *Gauge) Took(r Run) {
 // Vanish takes in that tests failed beside others, and passed when they were repeated alone.
 func (g *Gauge) Vanish() { g.Vanished = last(append(g.Vanished, true), beside) }
 
-// Shares reports whether tests seem to share what they can't, such as a port: they often fail beside
-// others, and then pass alone. A flaky test does so less often.
+// Shares reports whether tests seem to share what they can't, such as a port: they often fail
+// beside others, and then pass alone. A flaky test does so less often.
 func (g *Gauge) Shares() bool {
 	lone := g.lone()
 	return lone >= mostLone && 3*lone >= len(g.Vanished)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/workspace/drift"
 	"greenlight/internal/workspace/git"
@@ -40,7 +41,7 @@ func (s *Proofs) putBaseline(r *Record, b *baseline) error {
 	if err := mkdir(filepath.Join(s.dir, "tests")); err != nil {
 		return err
 	}
-	return writeJSON(s.baselinePath(r), b)
+	return durable.WriteJSON(s.baselinePath(r), b)
 }
 
 // ForgetBaseline removes the baseline of a slice that is complete.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/sanitize"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
@@ -184,6 +185,23 @@ func FuzzRecords(f *testing.F) {
 		}
 		if _, err := b.store.Last("S-1"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A verdict's file is what an agent wrote; its reason is shown.
+func FuzzVerdict(f *testing.F) {
+	f.Add([]byte("# Review\n\n**Verdict: no**, the tests are missing\n"))
+	f.Add([]byte("\xef\xbb\xbf> VERDICT:yes\n"))
+	f.Add([]byte("verdict: no \x1b]0;x\x07\u202e"))
+	path := filepath.Join(f.TempDir(), "verdict.md")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		yes, reason, ok := readVerdict(path)
+		if yes && (!ok || reason != "") || len(reason) > longestVerdict || reason != sanitize.Line(reason) {
+			t.Fatalf("%q: %v %q %v", data, yes, reason, ok)
 		}
 	})
 }

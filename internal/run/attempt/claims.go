@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/plan"
 )
 
@@ -41,7 +42,7 @@ func (s *Claims) PutHolder(slice string, h ClaimHolder) error {
 	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
 		return err
 	}
-	return writeJSON(s.holderPath(slice), h)
+	return durable.WriteJSON(s.holderPath(slice), h)
 }
 
 // PutReleased remembers that a slice that was begun has been given back by its holder.
@@ -49,7 +50,7 @@ func (s *Claims) PutReleased(slice string, as plan.Mark) error {
 	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
 		return err
 	}
-	return writeJSON(s.holderPath(slice), ClaimHolder{Released: &as})
+	return durable.WriteJSON(s.holderPath(slice), ClaimHolder{Released: &as})
 }
 
 // Released reports whether the slice is as its last holder gave it back.

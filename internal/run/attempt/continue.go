@@ -93,7 +93,7 @@ func (w *Writer) goOn(r *Record, req Request, job agent.Job) error {
 	return nil
 }
 
-// leaves is what the next attempt is told of this one, and whether a person has said it.
+// leaves is what this attempt hands on to the next one, and whether it is a person's message.
 func (r *Record) leaves() (c Continuation, said bool) {
 	c = Continuation{Why: r.ending(), After: r.ID.N, Mends: r.mended()}
 	switch l := r.Landing; {
@@ -108,7 +108,7 @@ func (r *Record) leaves() (c Continuation, said bool) {
 		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Judged.Detail)
 	}
 	if r.Judged.Outcome.Traits().Free && r.Talk.Continues != nil {
-		// it hasn't had its turn: what it was told is for this one
+		// it never began: what it was to be told is for this one
 		c.Why, c.Output, c.Again = r.Talk.Continues.Why, r.Talk.Continues.Output,
 			r.Talk.Continues.Again
 		if r.Talk.Continues.Of != "" {
@@ -209,7 +209,7 @@ func (r *Record) ending() string {
 		strings.TrimRight(r.Judged.Outcome.Text(r.Judged.Detail), "."))
 }
 
-// noteFor is what a resumed conversation is told. It knows the slice and the method. What
+// noteFor returns the note for a resumed conversation. It knows the slice and the method. What
 // depends on the worktree gl slice tells, since it is unknown yet.
 func noteFor(r *Record) string {
 	what := "slice " + r.ID.Slice

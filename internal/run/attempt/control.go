@@ -47,7 +47,7 @@ func (w *StopWatch) Stopped() bool {
 // PutStopMark ends all drains of the project that have begun. The lock must be held: a claim
 // looks at the mark under the same lock, so nothing is launched after it.
 func (s *Control) PutStopMark(now time.Time) error {
-	return writeJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
+	return durable.WriteJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
 }
 
 // slotsMark is the word of gl settings set parallel.max: of drains that began before it and
@@ -70,7 +70,7 @@ func (s *Control) SlotsSet() time.Time {
 // PutSlotsSet tells running schedulers that a person has set how many attempts may run at a time.
 // A project without runs/ has none.
 func (s *Control) PutSlotsSet(now time.Time) error {
-	if err := writeJSON(s.slotsPath(), slotsMark{now.UTC()}); !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.WriteJSON(s.slotsPath(), slotsMark{now.UTC()}); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -31,7 +31,7 @@ func (f Files) Log(slice string, n int) string {
 	return filepath.Join(f.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
 }
 
-// Brief is the file with all that an agent without our commands is told: Wrapper.Brief.
+// Brief is the file with the instructions for an agent without our commands: Wrapper.Brief.
 func (f Files) Brief(slice string, n int) string {
 	return filepath.Join(f.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
 }

@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"greenlight/internal/base/durable"
 )
 
-// Which commit has the tests that a lineage's agent has handed over first stands here, besides
+// The commit with the tests that a lineage's agent handed over first is recorded here, besides
 // in git's refs, which agents can write. What is handed over later builds on it.
 
 // A handed is a file of runs/handed.
@@ -40,7 +42,7 @@ func (s *Proofs) NoteHanded(system, slice string, lineage int, commit string) er
 	if err := mkdir(filepath.Join(s.dir, "handed")); err != nil {
 		return err
 	}
-	return writeJSON(s.handedPath(system, slice, lineage), handed{commit})
+	return durable.WriteJSON(s.handedPath(system, slice, lineage), handed{commit})
 }
 
 // forgetHanded is for a lineage that has landed.

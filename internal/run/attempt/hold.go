@@ -237,7 +237,7 @@ func (s *HoldFile) PutBudget(until time.Time, reason string, now time.Time) erro
 }
 
 // write puts a hold in the place of the last one of the same agent and account. If that one is
-// over, its end is told first: after this no file has it.
+// over, its end is recorded in the journal first: afterwards no file has it.
 func (s *HoldFile) write(h *plan.Hold) error {
 	l := s.All()
 	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
@@ -255,7 +255,7 @@ func (s *HoldFile) writeAll(l Holds) error {
 	if len(l) == 0 {
 		return durable.Remove(s.path())
 	}
-	return writeJSON(s.path(), struct {
+	return durable.WriteJSON(s.path(), struct {
 		Holds Holds `json:"holds"`
 	}{l})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
@@ -179,7 +180,7 @@ func TestWordsOfALimitAreRefuted(t *testing.T) {
 					Judged:        Judgement{Outcome: o, Evidence: &Evidence{Limit: l}},
 					SchemaVersion: 1,
 				}
-				must(t, writeJSON(b.store.Files.donePath(slice, n, o), r))
+				must(t, durable.WriteJSON(b.store.Files.donePath(slice, n, o), r))
 			}
 			if c.other != "" {
 				settled("S-2", 1, c.other, outcome.Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)

@@ -202,23 +202,23 @@ func (r *Record) PlanOutcome() plan.Outcome {
 	return o
 }
 
-// needsPerson says whether nothing but a person moves the item on.
+// needsPerson reports whether only a person can move the item on.
 func (r *Record) needsPerson() bool {
 	t := r.Judged.Outcome.Traits()
 	return t.Asks || t.Claimed && !r.goesOn()
 }
 
-// goesOn says whether the same agent is to go on.
+// goesOn reports whether the same agent continues.
 func (r *Record) goesOn() bool {
 	return r.Judged.Outcome.Traits().Continue && !r.Accepted() &&
 		(!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome &&
 			!slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
 }
 
-// Mends says whether the agent was started to put right what the lane found.
+// Mends reports whether the agent was started to fix what the merge queue found.
 func (d *Dialog) Mends() bool { return d.Continues != nil && d.Continues.Mends != "" }
 
-// Relaunch says whether the drain that sees the attempt end launches the item again.
+// Relaunch reports whether the run that sees the attempt end launches the item again.
 func (r *Record) Relaunch() outcome.Relaunch {
 	if r.goesOn() {
 		return outcome.Again

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
@@ -270,7 +271,7 @@ func TestOutcomeThatHoldsNobody(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
 	old := noon.Add(-time.Hour)
-	must(t, writeJSON(b.store.HoldFile.path(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
+	must(t, durable.WriteJSON(b.store.HoldFile.path(), plan.Hold{Since: old, Until: old.Add(time.Minute), Count: 3}))
 	r.Life.Ending, r.Life.EndingDetail = EndCommand, "no such command"
 	must(t, b.store.unlocked().Put(r))
 	r.Judged.Evidence = exited(1).limited(rateLimit)
@@ -306,7 +307,7 @@ func TestRecordOfUnknownOutcome(t *testing.T) {
 			must(t, b.store.unlocked().dropLive(r))
 			r.Judged.Outcome, r.Life.Phase = "out_of_paper", plan.Settled
 			path := b.store.Files.donePath("S-1", 1, outcome.Failed)
-			must(t, writeJSON(path, r))
+			must(t, durable.WriteJSON(path, r))
 			return path
 		},
 	} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
 )
 
@@ -22,7 +23,7 @@ func (s *Control) queueWorkPath() string { return filepath.Join(s.dir, "queue.js
 // "" when it is through.
 func (s *Control) NoteQueueWork(branch string) error {
 	if branch != "" {
-		return writeJSON(s.queueWorkPath(), queueWork{branch, proc.Self()})
+		return durable.WriteJSON(s.queueWorkPath(), queueWork{branch, proc.Self()})
 	}
 	if err := os.Remove(s.queueWorkPath()); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -53,7 +53,7 @@ type Job struct {
 	Program string   `json:"program"` // what Argv starts: a name to look up on PATH, or a path
 	Argv    []string `json:"argv"`
 	Model   string   `json:"model,omitempty"` // that the agent was told to use; "" for its own choice
-	Prompt  string   `json:"prompt"`          // agents without slash commands are told more
+	Prompt  string   `json:"prompt"`          // agents without slash commands get more
 	Stream  string   `json:"stream"`          // how to decode its output: agent.NewDecoder
 	Dir     string   `json:"dir"`             // absolute working directory of the agent
 	Runner  string   `json:"runner"`
@@ -69,7 +69,7 @@ type Job struct {
 	Environ []string `json:"-"`
 }
 
-// Dialog is what the agent is told, and the conversation in which it is.
+// Dialog is what the agent gets to read, and its conversation.
 type Dialog struct {
 	// Conversation is the client's id of it, for the lineage's next attempt; "" for unknown.
 	Conversation string `json:"conversation,omitempty"`

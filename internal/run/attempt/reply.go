@@ -7,7 +7,7 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// What a person has said of an attempt that ended: the lineage's next attempt is told.
+// A person's verdict on an attempt that ended, which the lineage's next attempt gets.
 
 // An Answer is a person's to the question with which an attempt ended.
 type Answer struct {
@@ -54,7 +54,7 @@ func ReviewText(v *testrun.Verdict, why string) string {
 	return reviewing + how + "; " + why
 }
 
-// reply is what the next attempt is told: a sentence, and the comments on lines.
+// reply returns a person's answer for the next attempt: a sentence, and the comments on lines.
 func (a *Aftermath) reply() (why, output string) {
 	if a := a.Answered; a != nil {
 		return fmt.Sprintf("You asked: %s A person has answered: %s Go on with that.", sentenceEnd(a.Question), sentenceEnd(a.Text)), ""

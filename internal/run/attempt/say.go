@@ -30,7 +30,7 @@ type Message struct {
 // MaybeAgain is said before a message that an earlier agent may have read.
 const MaybeAgain = "(You may have read this before.) "
 
-// Words are the message as its agent is told.
+// Words returns the message as its agent gets it.
 func (m Message) Words() string {
 	if m.Attempt != 0 {
 		return MaybeAgain + m.Text
@@ -85,7 +85,7 @@ func (s *Messages) putUnheard(work string, list []Message) error {
 	if err := mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return writeJSON(path, sayFile{schemaVersion, list})
+	return durable.WriteJSON(path, sayFile{schemaVersion, list})
 }
 
 // Say keeps a message until an agent has it. The lock must be held.

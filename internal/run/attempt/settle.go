@@ -117,7 +117,9 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	if r.Judged.Tests = it.Tests; r.awaitsLane(v.Outcome) {
 		r.Life.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
-		r.Life.Phase, r.Judged.Outcome, r.Judged.Detail, r.Judged.Effect, r.Judged.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+		r.Life.Phase = plan.Ended
+		r.Judged.Outcome, r.Judged.Detail = v.Outcome, v.Detail
+		r.Judged.Effect, r.Judged.Verified = v.Effect, v.Verified
 		s.rule(r, it)
 	}
 	r.Judged.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}

@@ -1,11 +1,11 @@
 package attempt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -249,6 +249,23 @@ func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
 	return entries, nil
 }
 
+// OfFile returns the attempt whose record or log a file of .greenlight/runs is, such as
+// log/S-01.3.log.
+func OfFile(file string) (Entry, bool) {
+	dir, name := path.Split(file)
+	switch dir {
+	case "live/":
+		return parseLive(name)
+	case "done/":
+		return parseSettled(name)
+	case "log/":
+		base, isLog := strings.CutSuffix(name, ".log")
+		e, ok := parseLive(base + ".json")
+		return e, ok && isLog
+	}
+	return Entry{}, false
+}
+
 // parseLive takes ID.N.json apart. Ids may hold dots, so it goes from the right.
 func parseLive(file string) (Entry, bool) {
 	base, isJSON := strings.CutSuffix(file, ".json")
@@ -282,17 +299,8 @@ func cutLast(s string) (before, after string, ok bool) {
 	return s[:dot], s[dot+1:], true
 }
 
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, append(data, '\n'), 0o600)
-}
-
 // readJSON reads a small file of ours into v; false for a missing or unreadable one, which then
 // counts as absent.
 func readJSON(path string, v any) bool {
-	data, err := durable.ReadFile(path)
-	return err == nil && json.Unmarshal(data, v) == nil
+	return durable.ReadJSON(path, v) == nil
 }

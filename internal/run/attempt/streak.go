@@ -61,7 +61,7 @@ func (s *HoldFile) noteStreak(r *Record, now time.Time) error {
 	}
 	row.Slices = append(row.Slices, r.ID.Slice)
 	if len(row.Slices) < streakLength {
-		return writeJSON(s.streakPath(), &row)
+		return durable.WriteJSON(s.streakPath(), &row)
 	}
 	h := s.Everybody()
 	if h.Open() {

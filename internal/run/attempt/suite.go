@@ -3,6 +3,7 @@ package attempt
 import (
 	"path/filepath"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/testrun"
 )
@@ -35,5 +36,5 @@ func (s *Proofs) PutSuite(v *testrun.Verdict, commit string) error {
 	if err := (Files{s.dir}).Prepare(); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(s.dir, suiteFile), suite)
+	return durable.WriteJSON(filepath.Join(s.dir, suiteFile), suite)
 }

@@ -265,8 +265,8 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 	return append(env, marks(r, root)...)
 }
 
-// marks are what the agent is told of the attempt: which slice or which task it is, and where
-// the summary belongs.
+// marks are the environment variables that identify the attempt to its agent: which slice or
+// which task it is, and where the summary belongs.
 func marks(r *Record, root string) []string {
 	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.ID.Token,
 		"GL_ATTEMPT=" + strconv.Itoa(r.ID.N)}

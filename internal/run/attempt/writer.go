@@ -24,11 +24,12 @@ func (s *Store) Within(held statedir.Held) *Writer {
 
 // Put writes a record that isn't settled.
 func (w *Writer) Put(r *Record) error {
-	return writeJSON(w.store.Files.livePath(r.ID.Slice, r.ID.N), r.document())
+	return durable.WriteJSON(w.store.Files.livePath(r.ID.Slice, r.ID.N), r.document())
 }
 
 func (w *Writer) putDone(r *Record) error {
-	return writeJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome), r.document())
+	return durable.WriteJSON(w.store.Files.donePath(r.ID.Slice, r.ID.N, r.Judged.Outcome),
+		r.document())
 }
 
 // finish makes a judged record a settled one. For an instant there are two files; the settled

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"greenlight/internal/base/environ"
-	"greenlight/internal/core/plan"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
 )
@@ -61,7 +60,8 @@ func (s *server) run(e remote.Run) {
 
 // ask runs a command as a remote attempt's agent. In what it is told and says, the path of the
 // worktree is the one on the worker.
-func (s *server) ask(ctx context.Context, rec *attempt.Record, argv []string, input []byte) (answer remote.Answer) {
+func (s *server) ask(ctx context.Context, rec *attempt.Record, argv []string,
+	input []byte) remote.Answer {
 	refuse := func(why string) remote.Answer {
 		return remote.Answer{ExitCode: 1, Errors: []byte("gl: " + why + "\n")}
 	}
@@ -98,7 +98,8 @@ func (s *server) ask(ctx context.Context, rec *attempt.Record, argv []string, in
 	if err = cmd.Run(); cmd.ProcessState == nil {
 		return refuse(err.Error())
 	}
-	return remote.Answer{ExitCode: cmd.ProcessState.ExitCode(), Output: there(out.data), Errors: there(errs.data)}
+	return remote.Answer{ExitCode: cmd.ProcessState.ExitCode(), Output: there(out.data),
+		Errors: there(errs.data)}
 }
 
 // openOf returns the open record of an attempt, by its name on workers.
@@ -108,8 +109,7 @@ func (s *server) openOf(name string) *attempt.Record {
 		return nil
 	}
 	for _, r := range live {
-		if r.Life.Remote != nil && nameOf(r.ID) == name &&
-			(r.Life.Phase == plan.Preparing || r.Life.Phase == plan.Started) {
+		if isUnderWay(r) && nameOf(r.ID) == name {
 			return r
 		}
 	}

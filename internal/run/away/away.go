@@ -22,24 +22,17 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/roster"
 	"greenlight/internal/run/workers"
 	"greenlight/internal/run/wrapper"
 	"greenlight/internal/workspace/worktree"
 )
 
-// A Member is a worker that may work for the project.
-type Member struct {
-	Name     string
-	Key      string // another one means that the worker has joined anew
-	Draining bool
-	Revoked  bool
-}
-
-// A Config is what gl serve is told.
+// A Config configures Serve.
 type Config struct {
 	Project *project.Project
 	Hub     hub.Coordinator
-	Members func() ([]Member, error)
+	Members func() ([]roster.Member, error)
 	Policy  remote.Policy
 	Self    string   // path of gl, which runs the commands of agents
 	Environ []string // of those commands
@@ -262,7 +255,7 @@ func (s *server) heedMembers() {
 	for _, m := range list {
 		if m.Revoked {
 			err = s.step(remote.Revoked{Worker: m.Name})
-		} else if err = s.step(remote.Joined{Worker: m.Name, Key: m.Key}); err == nil {
+		} else if err = s.step(remote.Joined{Worker: m.Name, Key: m.NKey}); err == nil {
 			err = s.step(remote.SetDraining{Worker: m.Name, On: m.Draining})
 		}
 		if err != nil {
@@ -281,8 +274,9 @@ func (s *server) list(over bool) {
 	text := ""
 	for _, p := range s.machine.Workers() {
 		w := workers.Worker{
-			Name: p.Name, Silent: p.Silent || p.Hello == nil, Draining: p.Draining || p.Leaving, Revoked: p.Revoked,
-			Refused: string(p.Refused), Seen: time.Now().Add(-p.Ago).UTC().Truncate(time.Second),
+			Name: p.Name, Silent: p.Silent || p.Hello == nil,
+			Draining: p.Draining || p.Leaving, Revoked: p.Revoked, Refused: string(p.Refused),
+			Seen: time.Now().Add(-p.Ago).UTC().Truncate(time.Second),
 		}
 		if p.Hello != nil {
 			w.Hello = *p.Hello

@@ -22,6 +22,7 @@ import (
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/hub/hubtest"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/roster"
 	"greenlight/internal/run/workers"
 )
 
@@ -47,7 +48,7 @@ type farm struct {
 	dir, root, gl string
 	hub           *hubtest.Hub
 	env           []string
-	members       []away.Member
+	members       []roster.Member
 	policy        remote.Policy
 	lines         map[string]*line
 
@@ -167,7 +168,7 @@ func (f *farm) serve() (stop func()) {
 }
 
 // joined returns the workers that have joined.
-func (f *farm) joined() ([]away.Member, error) {
+func (f *farm) joined() ([]roster.Member, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.members), nil
@@ -177,7 +178,7 @@ func (f *farm) joined() ([]away.Member, error) {
 func (f *farm) worker(name string, slots int) (stop func()) {
 	f.Helper()
 	f.mu.Lock()
-	f.members = append(f.members, away.Member{Name: name, Key: name})
+	f.members = append(f.members, roster.Member{Name: name, NKey: name})
 	f.mu.Unlock()
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)

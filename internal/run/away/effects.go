@@ -8,7 +8,6 @@ import (
 
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/hub"
-	"greenlight/internal/run/wrapper"
 )
 
 // sendLimit is how long the loop waits for the engine to take a message. The machine repeats it.
@@ -152,6 +151,3 @@ func (s *server) notice(e remote.Notice) {
 		s.cfg.Tell("worker " + e.Worker + ": " + string(e.Detail))
 	}
 }
-
-// late reports whether a wrapper ended since the attempt isn't its any more.
-func late(err error) bool { return errors.Is(err, wrapper.ErrLate) }

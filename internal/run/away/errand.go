@@ -41,13 +41,10 @@ func (e *errand) more() {
 	}
 }
 
-// heard tells the newest run how much of what its program is told is still on its way.
+// heard tells the newest run how many lines for its program are still on their way.
 func (e *errand) heard(a *remote.Attempt) {
-	r := e.current()
-	for i := range a.Leases {
-		if r != nil && a.Leases[i].Number == a.Newest {
-			r.unread(&a.Leases[i].Talk)
-		}
+	if r, l := e.current(), a.Current(); r != nil && l != nil {
+		r.unread(&l.Talk)
 	}
 }
 
@@ -89,7 +86,7 @@ func (e *errand) assign(assign remote.Assign) (*run, error) {
 	return r, nil
 }
 
-// find goes on with the job of a gl serve that is gone, of whose log so many bytes are known. One
+// find continues the job of an earlier gl serve, from byte seen of its log on. One
 // that was never sent, since its lease isn't the machine's newest, is lost.
 func (e *errand) find(worker string, lease int, seen int64) (found *run) {
 	e.server.call(func() { found = e.attach(worker, lease, seen) })
@@ -110,10 +107,8 @@ func (e *errand) attach(worker string, lease int, seen int64) *run {
 		return r
 	}
 	var told *remote.Command
-	for i := range a.Leases {
-		if a.Leases[i].Number == a.Newest {
-			told = &a.Leases[i].Job.Command
-		}
+	if l := a.Current(); l != nil {
+		told = &l.Job.Command
 	}
 	r := e.become(newRun(s, e.name, told))
 	r.begin(a.Base + seen)

@@ -48,7 +48,8 @@ func (x *far) publish(ctx context.Context, r *attempt.Record) (branch string, er
 
 // Start gives the job to the attempt's worker. The record names worker and lease before anything
 // is sent.
-func (x *far) Start(ctx context.Context, j executor.Job, record func(command.Handle) error) (executor.Run, error) {
+func (x *far) Start(ctx context.Context, j executor.Job,
+	record func(command.Handle) error) (executor.Run, error) {
 	l, err := x.lineage()
 	if err != nil {
 		return nil, err
@@ -92,13 +93,15 @@ func (x *far) order(j executor.Job, l *worktree.Lineage, commit string) (remote.
 	program, err := workers.CommandOf(j, l.Path, rec.Job.Program)
 	return remote.Job{
 		Kind: remote.Agent, System: rec.ID.System, Slice: rec.ID.Slice, N: rec.ID.N,
-		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit, Setup: workers.There(rec.Job.Setup, l.Path),
-		SetupLimit: conf.Git.SetupLimit.Milliseconds(), Save: conf.Git.SnapshotEvery.Milliseconds(), Work: true, Brief: brief, Command: program, Needs: x.job.needs,
+		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit,
+		Setup:      workers.There(rec.Job.Setup, l.Path),
+		SetupLimit: conf.Git.SetupLimit.Milliseconds(), Save: conf.Git.SnapshotEvery.Milliseconds(),
+		Work: true, Brief: brief, Command: program, Needs: x.job.needs,
 	}, err
 }
 
-// brief returns the text of the agent's brief if its command line names the file, whose path becomes
-// the placeholder that the worker replaces.
+// brief returns the text of the agent's brief if its command line names the file, whose path
+// becomes the placeholder that the worker replaces.
 func (x *far) brief(j *executor.Job) (string, error) {
 	path := x.server.runs.Files.Brief(x.rec.ID.Slice, x.rec.ID.N)
 	if !slices.ContainsFunc(j.Argv, func(arg string) bool { return strings.Contains(arg, path) }) {
@@ -119,7 +122,8 @@ func (x *far) Find(lost executor.Lost) executor.Run {
 }
 
 // Fetch returns the work as the worker has offered it, on the lineage's branch.
-func (x *far) Fetch(ctx context.Context, p executor.Place, o worktree.SnapshotOptions) (*worktree.Snapshot, error) {
+func (x *far) Fetch(ctx context.Context, p executor.Place,
+	o worktree.SnapshotOptions) (*worktree.Snapshot, error) {
 	repo, l, err := p(ctx)
 	if err != nil {
 		return nil, err
@@ -147,17 +151,16 @@ func (x *far) began() (commit string) {
 		if a == nil {
 			return
 		}
-		for _, l := range a.Leases {
-			if l.Number == a.Newest {
-				commit = l.Job.Commit
-			}
+		if l := a.Current(); l != nil {
+			commit = l.Job.Commit
 		}
 	})
 	return commit
 }
 
 // collect brings a commit of a worker into the repository and moves the lineage's branch to it.
-func (s *server) collect(ctx context.Context, f remote.Fence, l *worktree.Lineage, want, why string) error {
+func (s *server) collect(ctx context.Context, f remote.Fence, l *worktree.Lineage,
+	want, why string) error {
 	mu := s.lock(l)
 	mu.Lock()
 	defer mu.Unlock()
@@ -233,8 +236,9 @@ func (s *server) tryKeep(e remote.Keep) error {
 	return s.spare(e, into, commit)
 }
 
-// spare keeps a commit of an attempt's superseded lease with the slice's work in progress, and tells
-// it in the journal. Of an attempt that isn't known any more it stays where it was collected.
+// spare keeps a commit of an attempt's superseded lease with the slice's work in progress, and
+// tells it in the journal. Of an attempt that isn't known any more it stays where it was
+// collected.
 func (s *server) spare(e remote.Keep, into, commit string) error {
 	var rec *attempt.Record
 	s.call(func() { rec = s.recordOf(e.Attempt) })

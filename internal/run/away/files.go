@@ -79,18 +79,12 @@ func each(dir string, do func(data []byte, name string) error) error {
 	return nil
 }
 
-func put(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, data, 0o600)
+func (f files) putAttempt(a *remote.Attempt) error {
+	return durable.WriteJSON(f.attempt(a.Name), a)
 }
 
-func (f files) putAttempt(a *remote.Attempt) error { return put(f.attempt(a.Name), a) }
-
 func (f files) putMember(m remote.Member) error {
-	return put(filepath.Join(f.members(), m.Name+".json"), m)
+	return durable.WriteJSON(filepath.Join(f.members(), m.Name+".json"), m)
 }
 
 // append adds to an attempt's log, durably.

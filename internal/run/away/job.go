@@ -1,6 +1,7 @@
 package away
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/runner"
 	"greenlight/internal/run/workers"
+	"greenlight/internal/run/wrapper"
 )
 
 // A job is a remote attempt whose wrapper runs as a goroutine of this process.
@@ -34,6 +36,11 @@ func nameOf(id attempt.Identity) string {
 	return remote.AttemptName(id.System, id.Slice, id.N, id.Token)
 }
 
+// isUnderWay reports whether an attempt is on a worker, and this package's to go on with.
+func isUnderWay(r *attempt.Record) bool {
+	return r.Life.Remote != nil && (r.Life.Phase == plan.Preparing || r.Life.Phase == plan.Started)
+}
+
 // next returns the worker of the next start; nil for the one in the record.
 func (j *job) next() *workers.Worker {
 	j.mu.Lock()
@@ -44,7 +51,7 @@ func (j *job) next() *workers.Worker {
 // takeOver starts the wrappers of attempts that a scheduler has placed.
 func (s *server) takeOver() {
 	dir := runner.StartDir(s.runs.Files.Dir())
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil || len(list) == 0 { // there is none before the first
 		return
 	}
@@ -75,7 +82,7 @@ func (s *server) adopt() {
 		open[name] = true
 	}
 	for _, r := range live {
-		if r.Life.Remote == nil || r.Life.Phase != plan.Preparing && r.Life.Phase != plan.Started {
+		if !isUnderWay(r) {
 			continue
 		}
 		open[nameOf(r.ID)] = true
@@ -104,7 +111,8 @@ func (s *server) close(name string) {
 func (s *server) attend(r *attempt.Record) {
 	j := &job{
 		errand: errand{server: s, name: nameOf(r.ID)}, id: r.ID, stop: make(chan os.Signal, 4),
-		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches, Labels: r.Life.Remote.Labels},
+		needs: remote.Needs{Agent: r.Job.Agent, Sandbox: r.Job.Sandbox, Caches: r.Job.Caches,
+			Labels: r.Life.Remote.Labels},
 	}
 	var err error
 	if j.needs.Files, err = workers.Files(s.life, s.trees.Git.Top); err != nil {
@@ -130,17 +138,16 @@ func (s *server) over(j *job, final *attempt.Record, err error) {
 		delete(s.jobs, j.name)
 		delete(s.errands, j.name)
 	}
-	if err != nil && !late(err) {
-		s.cfg.Tell(fmt.Sprintf("%s: %v", j.id.Name(), err))
-	}
-	if err != nil && !late(err) {
-		return // the next look finds it again
-	}
-	keep := err == nil && (final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success)
-	if err != nil { // the attempt is another's: what its worker has is kept
+	switch {
+	case errors.Is(err, wrapper.ErrLate): // the attempt is another's: what its worker has is kept
 		s.close(j.name)
-	} else if err := j.done(keep); err != nil {
-		s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
+	case err != nil: // the next look finds it again
+		s.cfg.Tell(fmt.Sprintf("%s: %v", j.id.Name(), err))
+	default:
+		keep := final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success
+		if err := j.done(keep); err != nil {
+			s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
+		}
 	}
 }
 
@@ -168,7 +175,7 @@ func (s *server) look() {
 		}
 	}
 	for name, r := range open {
-		if s.jobs[name] == nil && (r.Life.Phase == plan.Preparing || r.Life.Phase == plan.Started) {
+		if s.jobs[name] == nil && isUnderWay(r) {
 			s.attend(r)
 		}
 	}

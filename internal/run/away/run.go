@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
 	"greenlight/internal/base/logfile"
 	"greenlight/internal/base/text/lines"
 	"greenlight/internal/core/remote"
@@ -34,7 +34,7 @@ type run struct {
 	mu     sync.Mutex
 	over   bool
 	hungUp bool
-	lines  []remote.Speak // that the machine hasn't got yet
+	lines  []remote.Speak // not yet passed to the machine
 	told   int            // bytes of these
 	onWay  int            // bytes of lines that the machine has, and the program may not have
 	ctxErr error          // why it is being ended; nil unless a context is over
@@ -214,7 +214,7 @@ func (r *run) finish(res command.Result, err error) {
 	close(r.exited)
 }
 
-// unseen is the result of a job that is over without anybody having seen how.
+// unseen is the result of a job that is over and whose end was not observed.
 func unseen() command.Result { return command.Result{ExitCode: -1, Unseen: true} }
 
 // read passes on what is home of the worker's log, line by line: the offset at which a later gl
@@ -246,7 +246,7 @@ func (r *run) read() {
 
 // pass passes on what the file has from pos on.
 func (r *run) pass(pos int64, split *lines.Splitter) (end int64, ok bool) {
-	file, err := os.Open(r.server.files.log(r.name))
+	file, err := durable.Open(r.server.files.log(r.name))
 	if err != nil {
 		return pos, true // nothing of it is home yet
 	}

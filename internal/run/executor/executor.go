@@ -54,7 +54,7 @@ type Job struct {
 	Limit time.Duration // after which it is ended; 0 for none
 	Apart bool          // tells stdout and stderr apart; otherwise they are one stream
 	Talks bool          // reads lines from Run.Talk; otherwise it has nothing to read
-	First []byte        // the line that a job that talks is told at its start; nil for none
+	First []byte        // first line of input of a job that talks; nil for none
 
 	// Marks are variables of Env, "NAME=value", that no other job has. They identify what the
 	// program has started.
@@ -145,7 +145,7 @@ type PlaceError struct{ Reason string }
 
 func (e *PlaceError) Error() string { return e.Reason }
 
-// A LostError ends a job whose machine is lost: nobody knows how it ended. Wait returns it. The
+// A LostError ends a job whose machine is lost: how it ended is unknown. Wait returns it. The
 // job may be started once more, elsewhere.
 type LostError struct{ Where, Why string }
 

@@ -8,7 +8,7 @@ import (
 // talkRoom is how many lines may be on their way to one program.
 const talkRoom = 200
 
-// A talk is the stdin of a program that is told lines while it works; nil for one that isn't.
+// A talk is the stdin of a program that gets lines while it works; nil for one that doesn't.
 type talk struct {
 	mu     sync.Mutex
 	lines  chan []byte

@@ -5,7 +5,6 @@ package forecast
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -226,9 +225,8 @@ func path(runs string) string { return filepath.Join(runs, "forecast.json") }
 
 // Read returns the last result; nil if it can't be read.
 func Read(runs string) []plan.Collision {
-	data, err := durable.ReadFile(path(runs))
 	var f file
-	if err != nil || json.Unmarshal(data, &f) != nil || f.SchemaVersion != 1 {
+	if durable.ReadJSON(path(runs), &f) != nil || f.SchemaVersion != 1 {
 		return nil
 	}
 	return f.Collisions
@@ -248,9 +246,5 @@ func Write(runs string, list []plan.Collision) error {
 		}
 		return nil
 	}
-	data, err := json.MarshalIndent(file{1, time.Now().UTC(), list}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path(runs), append(data, '\n'), 0o600)
+	return durable.WriteJSON(path(runs), file{1, time.Now().UTC(), list})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/paths"
 	"greenlight/internal/base/relay"
 	"greenlight/internal/core/remote"
 )
@@ -93,7 +94,7 @@ func (a *asks) inquiry(c relay.Call) remote.Inquire {
 	for _, arg := range c.Argv {
 		q.Argv = append(q.Argv, strings.ReplaceAll(arg, a.top, remote.WorktreePlace))
 	}
-	if dir, err := filepath.Rel(a.top, c.Dir); err == nil && filepath.IsLocal(dir) && dir != "." {
+	if dir, ok := paths.Below(a.top, c.Dir); ok && dir != "." {
 		q.Dir = filepath.ToSlash(dir)
 	}
 	return q

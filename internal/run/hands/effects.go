@@ -50,7 +50,7 @@ func (w *worker) carryOut(ctx context.Context, effect remote.WorkerEffect) {
 // on trying: a full disk has room again one day.
 func (w *worker) persist(ctx context.Context, path string, v any) {
 	for told := false; ; told = true {
-		err := w.place.files.write(path, v)
+		err := durable.WriteJSON(path, v)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -197,7 +197,7 @@ func (p *place) remove(e remote.Remove, log *output) (err error) {
 	err = errors.Join(err, p.repo.forget(p.ctx, e.Fence))
 	if e.Worktree {
 		var work remote.Work
-		if read := p.files.read(p.files.lease(e.Fence, ".json"), &work); read == nil {
+		if read := durable.ReadJSON(p.files.lease(e.Fence, ".json"), &work); read == nil {
 			err = errors.Join(err, p.discard(&work.Job))
 		} else if !errors.Is(read, os.ErrNotExist) {
 			err = errors.Join(err, read)

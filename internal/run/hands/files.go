@@ -1,7 +1,6 @@
 package hands
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,36 +40,17 @@ func (s files) prepare() error { return os.MkdirAll(s.path("leases"), 0o700) }
 // before, if its clock isn't hours behind.
 func (s files) boot(now time.Time) (int64, error) {
 	var n int64
-	err := s.read(s.path("boot"), &n)
+	err := durable.ReadJSON(s.path("boot"), &n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	n = max(n+1, now.Unix())
-	return n, s.write(s.path("boot"), n)
-}
-
-func (s files) write(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, append(data, '\n'), 0o600)
-}
-
-func (s files) read(path string, v any) error {
-	data, err := durable.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return n, durable.WriteJSON(s.path("boot"), n)
 }
 
 // load reads what there is of all leases.
 func (s files) load() (mark remote.Mark, works []*remote.Work, err error) {
-	if err := s.read(s.path("mark.json"), &mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.ReadJSON(s.path("mark.json"), &mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return mark, nil, err
 	}
 	entries, err := durable.ReadDir(s.path("leases"))
@@ -83,7 +63,7 @@ func (s files) load() (mark remote.Mark, works []*remote.Work, err error) {
 			continue
 		}
 		w := new(remote.Work)
-		if err := s.read(s.path("leases", e.Name()), w); err != nil {
+		if err := durable.ReadJSON(s.path("leases", e.Name()), w); err != nil {
 			return mark, nil, err
 		}
 		if err := w.Fence.Check(); err != nil || w.Fence.String() != name {
@@ -102,12 +82,14 @@ type process struct {
 }
 
 // record writes the process durably, before it may run.
-func (s files) record(f remote.Fence, p process) error { return s.write(s.lease(f, ".run"), p) }
+func (s files) record(f remote.Fence, p process) error {
+	return durable.WriteJSON(s.lease(f, ".run"), p)
+}
 
 // recorded returns the process that works for the lease, or did; nil for none.
 func (s files) recorded(f remote.Fence) (*process, error) {
 	p := new(process)
-	err := s.read(s.lease(f, ".run"), p)
+	err := durable.ReadJSON(s.lease(f, ".run"), p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 	"greenlight/internal/base/relay"
 	"greenlight/internal/base/testfiles"
@@ -182,7 +183,7 @@ func (b *bench) push(f remote.Fence, j *remote.Job) (remote.Pushed, string) {
 
 func (b *bench) remove(f remote.Fence, j *remote.Job, worktree bool) {
 	b.Helper()
-	testfiles.Check(b.T, b.place.files.write(b.place.files.lease(f, ".json"),
+	testfiles.Check(b.T, durable.WriteJSON(b.place.files.lease(f, ".json"),
 		remote.Work{Fence: f, Job: *j}))
 	testfiles.Check(b.T, b.place.remove(remote.Remove{Fence: f, Lineage: j.Lineage,
 		Worktree: worktree}, nil))
@@ -252,7 +253,7 @@ sleep 600 & exit 3`)
 // A program that talks hears what it is told, can be ended, and its end is told once.
 func TestTalkAndHalt(t *testing.T) {
 	b := newBench(t)
-	j := b.job(b.base, `read a; echo "heard $a"; trap 'echo ending; exit 5' TERM; while :; do sleep 0.05; done`)
+	j := b.job(b.base, `trap 'echo ending; exit 5' TERM; read a; echo "heard $a"; while :; do sleep 0.05; done`)
 	j.Command.Talks = true
 	r := b.begin(fence(1), j)
 	wait[remote.Launched](b)

@@ -123,7 +123,8 @@ func (p *place) commit(job *remote.Job) (commit, unsaved string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if _, err := repo.Inspect(ctx, l); err != nil { // it puts in order what the agent may have replaced
+	// it puts in order what the agent may have replaced
+	if _, err := repo.Inspect(ctx, l); err != nil {
 		return "", "", err
 	}
 	s, kept := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true,

@@ -30,7 +30,9 @@ type repository struct {
 func (r *repository) common() string { return filepath.Join(r.top, ".git") }
 
 // root returns the project's place in the repository, where its lineages' files are.
-func (r *repository) root(dir string) string { return filepath.Join(r.top, filepath.FromSlash(dir)) }
+func (r *repository) root(dir string) string {
+	return filepath.Join(r.top, filepath.FromSlash(dir))
+}
 
 // open opens the repository for the project at dir below the top of its worktrees.
 func (r *repository) open(ctx context.Context, dir string) (*worktree.Repo, error) {
@@ -99,7 +101,7 @@ func fetch(ctx context.Context, h hub.Worker, common string, f remote.Fence) err
 	}
 }
 
-// find returns a lineage that is there already. The error is fs.ErrNotExist if it isn't.
+// find returns a lineage that already exists. The error is fs.ErrNotExist if it isn't.
 func (r *repository) find(ctx context.Context,
 	job *remote.Job) (*worktree.Repo, *worktree.Lineage, error) {
 	if !paths.Exists(r.common()) {

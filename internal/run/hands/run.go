@@ -136,11 +136,13 @@ func (r *run) tryPrepare() error {
 		return err
 	}
 	s := &site.Site{
-		Root: r.place.repo.root(r.job.Command.Dir), Run: executor.Commands(r.place.local), Repo: repo, Lineage: l,
-		Setup:    site.Setup{Command: r.fill(l.Path, r.job.Setup), Limit: cmp.Or(milliseconds(r.job.SetupLimit), setupLimit)},
+		Root: r.place.repo.root(r.job.Command.Dir), Run: executor.Commands(r.place.local),
+		Repo: repo, Lineage: l,
+		Setup: site.Setup{Command: r.fill(l.Path, r.job.Setup),
+			Limit: cmp.Or(milliseconds(r.job.SetupLimit), setupLimit)},
 		SetupLog: r.place.files.lease(r.f, ".setup.log"),
 		Sandbox:  site.Sandbox{On: r.job.Needs.Sandbox != "", Caches: r.job.Needs.Caches},
-		Include:  &include.Options{From: r.place.include, Only: r.files()},
+		Include:  &include.Options{From: r.place.include, Only: append([]string{}, r.job.Needs.Files...)},
 		Note:     r.note,
 		Started: func(h command.Handle) error {
 			return r.place.files.record(r.f, process{Handle: h, Setup: true})
@@ -168,9 +170,6 @@ func (r *run) tryPrepare() error {
 
 // setupLimit bounds setup where the job has no limit of its own.
 const setupLimit = 30 * time.Minute
-
-// files returns the names of the files to bring along; never nil.
-func (r *run) files() []string { return append([]string{}, r.job.Needs.Files...) }
 
 // fill puts this worker's paths in place of the placeholders.
 func (r *run) fill(top string, list []string) []string {
@@ -364,7 +363,7 @@ func (r *run) finish(res remote.Result) {
 	r.place.tell(remote.Finished{Fence: r.f, Result: res})
 }
 
-// say tells the program a line, or ends its input.
+// say writes a line to the program's input, or ends it.
 func (r *run) say(line remote.Line) {
 	r.mu.Lock()
 	exec := r.exec

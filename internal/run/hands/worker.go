@@ -23,7 +23,7 @@ import (
 	"greenlight/internal/run/hub"
 )
 
-// Options are what a person says of a worker.
+// Options configure a worker.
 type Options struct {
 	Dir     string // its directory for this project, which it makes
 	Self    string // path of gl
@@ -38,8 +38,9 @@ type Options struct {
 
 	Policy remote.Policy
 	Print  func(line string) // tells a person what happens
-	Stop   <-chan os.Signal  // the first one: no new jobs; the second: ends what runs; the third: exits
-	Hub    hub.Worker        // its connection
+	// the first one: no new jobs; the second: ends what runs; the third: exits
+	Stop <-chan os.Signal
+	Hub  hub.Worker // its connection
 }
 
 // Work works until it is told to stop and all that it had is confirmed, or the coordinator revokes
@@ -188,7 +189,7 @@ func (w *worker) step(ctx context.Context, e remote.WorkerEvent) {
 	}
 }
 
-// told says to a person what a job has come to.
+// told prints a job's progress.
 func (w *worker) told(e remote.WorkerEvent) {
 	switch e := e.(type) {
 	case remote.Launched:

@@ -25,13 +25,13 @@ func Join(ctx context.Context, dir string, t roster.Token, name string) error {
 	}
 	file, half := filepath.Join(dir, joinedFile), filepath.Join(dir, "joining.key.json")
 	j := &Joined{}
-	if err := readJSON(half, j); err != nil || j.Name != name || j.Pin != t.Pin {
+	if err := durable.ReadJSON(half, j); err != nil || j.Name != name || j.Pin != t.Pin {
 		if j, err = newJoined(name, t); err != nil {
 			return err
 		}
 	}
 	j.Addresses = t.Addresses
-	if err := writeJSON(half, j); err != nil {
+	if err := durable.WriteJSON(half, j); err != nil {
 		return err
 	}
 	if err := j.join(ctx, t.Secret); err != nil {

@@ -8,9 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/big"
 	"path/filepath"
@@ -58,10 +56,10 @@ type serverKey struct {
 func serverCertificate(dir string) (tls.Certificate, error) {
 	file := filepath.Join(dir, "server.key.json")
 	var k serverKey
-	err := readJSON(file, &k)
+	err := durable.ReadJSON(file, &k)
 	if errors.Is(err, fs.ErrNotExist) {
 		k.Seed = newSeed()
-		err = writeJSON(file, k)
+		err = durable.WriteJSON(file, k)
 	}
 	if err != nil {
 		return tls.Certificate{}, err
@@ -90,7 +88,7 @@ const joinedFile = "worker.key.json"
 // hasn't joined.
 func ReadJoined(dir string) (*Joined, error) {
 	j := &Joined{}
-	if err := readJSON(filepath.Join(dir, joinedFile), j); err != nil {
+	if err := durable.ReadJSON(filepath.Join(dir, joinedFile), j); err != nil {
 		return nil, err
 	}
 	return j, roster.CheckAddresses(j.Addresses)
@@ -124,23 +122,4 @@ func (j *Joined) sign(nonce []byte) ([]byte, error) {
 	}
 	defer pair.Wipe()
 	return pair.Sign(nonce)
-}
-
-func readJSON(file string, to any) error {
-	data, err := durable.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, to); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}
-
-func writeJSON(file string, from any) error {
-	data, err := json.MarshalIndent(from, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(file, append(data, '\n'), 0o600)
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"sync"
 
+	"greenlight/internal/base/durable"
 	"greenlight/internal/core/remote"
 )
 
@@ -34,7 +35,7 @@ type push struct {
 
 func openLeases(file string) (*leases, error) {
 	l := &leases{file: file, grants: map[string]grant{}, pushes: map[string]*push{}}
-	if err := readJSON(file, &l.grants); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.ReadJSON(file, &l.grants); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; without it, gl serve begins with no grants", err)
 	}
 	return l, nil
@@ -48,7 +49,7 @@ func (l *leases) change(f remote.Fence, with func(*grant)) error {
 	if now[key] = g; g.Worker == "" {
 		delete(now, key)
 	}
-	err := writeJSON(l.file, now)
+	err := durable.WriteJSON(l.file, now)
 	if err == nil {
 		l.grants = now
 	}

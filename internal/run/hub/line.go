@@ -105,8 +105,8 @@ func (l *line) begin(m *nats.Msg) {
 	_ = m.Respond([]byte(answerKept))
 }
 
-// acknowledged removes what the worker has handled. Where a worker has just gone, NATS itself answers
-// that nobody listens, with a message that has no text.
+// acknowledged removes what the worker has handled. Where a worker has just gone, NATS itself
+// answers that there is no listener, with a message that has no text.
 func (l *line) acknowledged(m *nats.Msg) {
 	if string(m.Data) != answerKept {
 		return
@@ -114,7 +114,8 @@ func (l *line) acknowledged(m *nats.Msg) {
 	l.sent.done(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
 }
 
-// end ends the delivery: the worker is gone. What it hasn't acknowledged is for its next connection.
+// end ends the delivery: the worker is gone. What it hasn't acknowledged is for its next
+// connection.
 func (l *line) end() { l.sent.end() }
 
 func (l *line) close() {

@@ -45,7 +45,7 @@ type door struct {
 func newDoor(certificate tls.Certificate, r *roster.Roster) *door {
 	return &door{roster: r, joins: rate.NewLimiter(1, 10), open: map[string]map[net.Conn]string{},
 		config: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13,
-			// what isn't on the roster is told so after the handshake
+			// a key that isn't on the roster is refused after the handshake
 			ClientAuth:             tls.RequireAnyClientCert,
 			SessionTicketsDisabled: true, // each connection shows its key
 			NextProtos:             []string{joinProtocol, natsProtocol, gitProtocol}}}

@@ -19,7 +19,7 @@ import (
 
 // Options are what a Hub needs.
 type Options struct {
-	Dir       string   // its files: roster.Dir
+	Dir       string   // its files: workers.Dir
 	Project   string   // the git directory of the project's repository
 	Listen    string   // HOST:PORT; "" for where it was last, and at first port 7433 of all addresses
 	Addresses []string // HOST:PORT by which workers reach it; nil to find out
@@ -29,7 +29,7 @@ type Options struct {
 const defaultPort = "7433"
 
 // ErrRunning means that another gl serve of the project runs.
-var ErrRunning = errors.New("gl serve runs already in this project")
+var ErrRunning = errors.New("gl serve is already running in this project")
 
 // A Hub is the coordinator's end of the network.
 type Hub struct {
@@ -106,7 +106,7 @@ func (h *Hub) open(ctx, run context.Context, o Options) error {
 	return nil
 }
 
-// listen opens the port and notes where it is.
+// listen opens the port and records its address.
 func (h *Hub) listen(ctx context.Context, o Options, pin string) (net.Listener, error) {
 	last, err := h.Roster.Server()
 	if err != nil && !errors.Is(err, roster.ErrNeverServed) {
@@ -259,7 +259,8 @@ func (h *Hub) Changed() <-chan struct{} { return h.changed }
 // Connected implements Coordinator.
 func (h *Hub) Connected() map[string]string { return h.door.connected() }
 
-// Close ends all connections. What workers and coordinator haven't acknowledged stays in the engine.
+// Close ends all connections. What workers and coordinator haven't acknowledged stays in the
+// engine.
 func (h *Hub) Close() {
 	h.end()
 	h.group.Wait()

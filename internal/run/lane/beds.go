@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -31,7 +30,7 @@ type beds struct {
 	over chan *run // gets each when it is over
 	at   time.Time // when the number of runs changed last
 
-	mu   sync.Mutex // guards note, which each run writes
+	mu   sync.Mutex // guards note, which each run writes, and what a preparation has left
 	note *trainNote
 
 	tell        func(format string, a ...any)
@@ -41,6 +40,7 @@ type beds struct {
 // A preparation makes worktrees, and sets them up, beside what the queue does.
 type preparation struct {
 	cancel context.CancelFunc
+	left   []*bed        // which nothing else may use
 	done   chan struct{} // closed at its end
 	err    error         // valid once done is closed
 }
@@ -78,12 +78,8 @@ func (b *beds) path() string { return filepath.Join(b.attempts.Files.Dir(), "tra
 // time.
 func (b *beds) open() {
 	b.note = &trainNote{SchemaVersion: 1}
-	data, err := durable.ReadFile(b.path())
-	if err != nil {
-		return
-	}
 	note := &trainNote{}
-	if json.Unmarshal(data, note) == nil && note.SchemaVersion == 1 {
+	if durable.ReadJSON(b.path(), note) == nil && note.SchemaVersion == 1 {
 		b.note = note
 	}
 }
@@ -95,14 +91,10 @@ func (b *beds) change(f func(*trainNote)) error {
 	if f(b.note); b.note.Tests == nil && b.note.Manifests == nil && b.note.Width == nil {
 		return nil
 	}
-	data, err := json.MarshalIndent(b.note, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := b.attempts.Files.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(b.path(), append(data, '\n'), 0o600)
+	return durable.WriteJSON(b.path(), b.note)
 }
 
 // bed returns the k-th bed.
@@ -138,8 +130,8 @@ func (b *beds) bed(k int) *bed {
 	return b.list[k-1]
 }
 
-// free returns a bed for a run, nil if all of a width are in use, or what was ended for the same
-// entry still writes its log.
+// free returns a bed for a run, nil if all of a width are in use or being prepared, or what was
+// ended for the same entry still writes its log.
 func (b *beds) free(width int, j train.Job) *bed {
 	for _, r := range b.runs {
 		if r.job.Entry == j.Entry {
@@ -148,11 +140,23 @@ func (b *beds) free(width int, j train.Job) *bed {
 	}
 	for k := 1; k <= width; k++ {
 		bed := b.bed(k)
-		if !slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed }) {
+		if !b.inUse(bed) && !b.isPrepared(bed) {
 			return bed
 		}
 	}
 	return nil
+}
+
+func (b *beds) inUse(bed *bed) bool {
+	return slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed })
+}
+
+// isPrepared reports whether a bed is being prepared. If there are workers, more tests may begin than
+// there are beds that are ready.
+func (b *beds) isPrepared(bed *bed) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.preparation != nil && slices.Contains(b.preparation.left, bed)
 }
 
 // start starts a run in a bed.
@@ -277,19 +281,26 @@ func (b *beds) prepare(ctx context.Context, width int) {
 	if n == width || !b.preparation.mayFollow() {
 		return
 	}
-	p := &preparation{done: make(chan struct{})}
-	ctx, p.cancel = context.WithCancel(ctx)
 	b.bed(width)
-	list := slices.Clone(b.list[n:width])
+	list := slices.DeleteFunc(slices.Clone(b.list[n:width]), b.inUse)
+	p := &preparation{left: slices.Clone(list), done: make(chan struct{})}
+	ctx, p.cancel = context.WithCancel(ctx)
 	b.preparation = p
 	go func() {
 		defer close(p.done)
 		for _, bed := range list {
 			bed.low = true
-			if p.err = bed.make(ctx); p.err != nil {
+			p.err = bed.make(ctx)
+			bed.low = false
+			b.mu.Lock()
+			p.left = p.left[1:]
+			if p.err != nil {
+				p.left = nil
+			}
+			b.mu.Unlock()
+			if p.err != nil {
 				break
 			}
-			bed.low = false
 		}
 		if p.err != nil && ctx.Err() == nil {
 			b.tell("testing fewer merges side by side: %v", p.err)

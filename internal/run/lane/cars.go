@@ -140,7 +140,8 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 // something else would be green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
-	if c.off || max(c.width.wanted(), c.atOnce()) < 2 || !test.Command.IsSet() || c.commands.changed() {
+	if c.off || max(c.width.wanted(), c.atOnce()) < 2 || !test.Command.IsSet() ||
+		c.commands.changed() {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)

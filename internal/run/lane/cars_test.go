@@ -246,6 +246,24 @@ func (s *site) heard(text string) bool {
 	return slices.ContainsFunc(s.said, func(line string) bool { return strings.Contains(line, text) })
 }
 
+// needsPort is for test.extra: tests that fail if others run at the same time. Of the first four each
+// waits for the others. %q is a directory of theirs.
+const needsPort = `cd %q
+: > at.$$
+echo >> begun
+i=0
+while [ "$(wc -l < begun)" -lt 4 ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done
+for other in at.*; do
+	pid=${other#at.}
+	[ "$pid" != $$ ] && kill -0 "$pid" 2>/dev/null && : > "met.$pid" && : > met.$$
+done
+if [ -e met.$$ ]; then
+	echo in use
+	exit 1
+fi
+rm at.$$
+`
+
 // Tests that share a port fail side by side and pass alone: nothing goes back to its agent for it,
 // and gl says what to set, and remembers it.
 func TestCarsThatShare(t *testing.T) {
@@ -253,8 +271,7 @@ func TestCarsThatShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, config)
 			s.measuredBefore()
-			used := filepath.Join(t.TempDir(), "used")
-			s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -s 8 && sleep 0.3\nflock -n -x 8 || { echo in use; exit 1; }\n", used))
+			s.write("test.extra", fmt.Sprintf(needsPort, t.TempDir()))
 			s.git("add", "-A")
 			s.git("commit", "-qm", "tests that need a port")
 			recs := s.queueSeveral(5, own)

@@ -57,7 +57,7 @@ type Undelivered struct {
 type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Undone      []string // slices that were taken back, and may still be in the target
-	Reason      string   // why the target hasn't got that
+	Reason      string   // why the target doesn't have it
 	Since       time.Time
 	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
 	Known       bool         // there is a lane
@@ -167,14 +167,10 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
 
 // save writes the file. Only openFile, under the lock, returns one with runs.
 func (f *file) save() error {
-	data, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := f.runs.Files.Prepare(); err != nil {
 		return err
 	}
-	return durable.WriteFile(filePath(f.runs.Files.Dir()), append(data, '\n'), 0o600)
+	return durable.WriteJSON(filePath(f.runs.Files.Dir()), f)
 }
 
 // undeliver notes that a slice is about to land in the queue's branch.

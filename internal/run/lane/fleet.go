@@ -48,7 +48,8 @@ const (
 
 // place returns the worker for the tests of a tree, nil for this machine, and waits until there is
 // room. left gives the place up.
-func (f *fleet) place(ctx context.Context, tree string) (w *workers.Worker, left func(), err error) {
+func (f *fleet) place(ctx context.Context, tree string) (w *workers.Worker,
+	left func(), err error) {
 	for {
 		f.mu.Lock()
 		w, busy := f.choose(ctx, tree)

@@ -30,8 +30,8 @@ func (h *history) system(work string) string {
 	return h.project.Key()
 }
 
-// landing returns the commit by which a slice or a task landed last, "" if it never did or was taken back
-// since. Without a record it reads the commits' trailers.
+// landing returns the commit by which a slice or a task landed last, "" if it never did or was
+// taken back since. Without a record it reads the commits' trailers.
 func (h *history) landing(ctx context.Context, id string) (string, error) {
 	rec, err := h.landingRecord(id)
 	if err != nil || rec != nil {

@@ -139,8 +139,8 @@ func (q *Queue) Restore(ctx context.Context) error {
 	return err
 }
 
-// CheckSlice runs the tests on a slice: on its work merged with what was merged before or, if it is done,
-// on what landed. If a done one passes, it counts as verified.
+// CheckSlice runs the tests on a slice: on its work merged with what was merged before or, if it
+// is done, on what landed. If a done one passes, it counts as verified.
 func (q *Queue) CheckSlice(ctx context.Context, id string) (c *Check, err error) {
 	err = q.check(ctx, func(ctx context.Context, t *turn) error {
 		c, err = t.checking.checkSlice(ctx, id)
@@ -183,6 +183,9 @@ func (q *Queue) unlessBusy(ctx context.Context, f func(context.Context, *turn) e
 	}
 	return err
 }
+
+// IsWorked reports whether a process works the queue.
+func (q *Queue) IsWorked() bool { return q.busy() != "" }
 
 // busy names the process that works the queue, "" for none.
 func (q *Queue) busy() string {

@@ -24,7 +24,7 @@ type resetting struct {
 	undoing *undoing
 }
 
-// reset drops what the target hasn't got, and returns those slices, and those that are pending
+// reset drops what the target doesn't have, and returns those slices, and those that are pending
 // again.
 func (r *resetting) reset(ctx context.Context) (dropped, reopened []string, err error) {
 	tip, err := r.repo.Queue.Tip(ctx)

@@ -57,8 +57,8 @@ func (w *width) wanted() int {
 	return w.commands.conf.Config.Test.Parallel
 }
 
-// atOnce returns how many tests there may be at once now. If it is measured, what waits doesn't wait
-// for new worktrees to be set up, too: one at a time is at least as fast until they are.
+// atOnce returns how many tests there may be at once now. If it is measured, what waits doesn't
+// wait for new worktrees to be set up, too: one at a time is at least as fast until they are.
 func (w *width) atOnce() int {
 	if w.measures() {
 		return max(1, w.beds.ready(w.wanted()))

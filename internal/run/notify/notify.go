@@ -58,8 +58,8 @@ type Notifier struct {
 	said    map[string]bool
 }
 
-// A telling is a message on its way through the channels. It is told once all of them have
-// finished with it.
+// A telling is a message on its way through the channels. It counts as delivered once all of them
+// have finished with it.
 type telling struct {
 	Message
 	mark    journal.Event // the claim; its time is zero until the claim was read

@@ -91,14 +91,19 @@ func (j joiner) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally,
 				reverted[it.ID] = landed
 				continue
 			}
+			a := settled(r)
 			if complete {
 				open := j.runs.EarlierWord(j.key, it, out)
 				if open == nil {
 					continue
 				}
-				reverted[it.ID] = r.LeftOpen(open, out)
+				open = r.LeftOpen(open, out)
+				if reverted[it.ID] = open; a.After == it.Mark() {
+					// the file came back before its end, and no one has changed it since
+					a.After = plan.Mark{Status: open.Status, Step: open.Step, Session: open.Session}
+				}
 			}
-			s.Attempts[it.ID] = settled(r)
+			s.Attempts[it.ID] = a
 		}
 	}
 	replace(s, reverted)

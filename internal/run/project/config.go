@@ -214,7 +214,8 @@ func DefaultConfig() Config {
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute,
 			SnapshotEvery: 5 * time.Minute, SnapshotMB: 64, Deliver: DeliverMerge, Land: LandMerge,
 			CommitState: true},
-		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute, Where: WhereHere}, Notify: defaultNotify(),
+		Test:    Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute, Where: WhereHere},
+		Notify:  defaultNotify(),
 		Workers: Workers{Where: WhereAuto, Lost: 10 * time.Minute},
 	}
 }

@@ -136,7 +136,7 @@ func inCheckoutOf(dir, root, home string) string {
 	}
 	main := git.MainCheckout(common)
 	if real, err := filepath.EvalSymlinks(root); main != "" && err == nil {
-		if rel, err := filepath.Rel(main, real); err == nil && filepath.IsLocal(rel) {
+		if rel, ok := paths.Below(main, real); ok {
 			return filepath.Join(top, rel)
 		}
 	}

@@ -35,7 +35,8 @@ func addUnplaced(p *Project, s *plan.Snapshot) {
 	}
 	var o *obstacles
 	for _, it := range s.Items {
-		if p.Config.Workers.Here(it.Labels) || plan.Classify(it.Status) == plan.Done || s.Attempts[it.ID].Open() {
+		if p.Config.Workers.Here(it.Labels) || plan.Classify(it.Status) == plan.Done ||
+			s.Attempts[it.ID].Open() {
 			continue
 		}
 		if o == nil {

@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,21 +102,16 @@ func (p Proposals) write(path string, list []proposed) error {
 	if len(list) == 0 {
 		return durable.Remove(path)
 	}
-	data, err := json.MarshalIndent(proposalFile{1, list}, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirPrivate(p.dir); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, append(data, '\n'), 0o600)
+	return durable.WriteJSON(path, proposalFile{1, list})
 }
 
 // readProposals reads a file; an unusable one has none.
 func readProposals(path string) []proposed {
-	data, err := durable.ReadFile(path)
 	var file proposalFile
-	if err != nil || json.Unmarshal(data, &file) != nil || file.SchemaVersion != 1 {
+	if durable.ReadJSON(path, &file) != nil || file.SchemaVersion != 1 {
 		return nil
 	}
 	return slices.DeleteFunc(file.Proposals, func(q proposed) bool {

@@ -114,7 +114,8 @@ func (k knownSetting) literal(text string) json.RawMessage {
 	quoted := json.RawMessage(jsonedit.Quote(text))
 	raw := json.RawMessage(strings.TrimSpace(text))
 	switch {
-	case k.kind == boolSetting, k.kind == countSetting, k.key == widthKey: // that one may be a word, too
+	// that one may be a word, too
+	case k.kind == boolSetting, k.kind == countSetting, k.key == widthKey:
 	case k.kind == fileSetting && k.value[0] == '[':
 	case k.kind != parsedSetting, (k.value == nil || k.value[0] == '"') && !strings.HasPrefix(string(raw), "["):
 		return quoted

@@ -26,8 +26,8 @@ type About struct {
 	Guarded bool
 }
 
-// SettingSections returns the table of all settings, in display order. The screens, the completion and
-// the reference are made from it.
+// SettingSections returns the table of all settings, in display order. The screens, the
+// completion and the reference are made from it.
 func SettingSections() []SettingSection {
 	c := DefaultConfig()
 	return []SettingSection{

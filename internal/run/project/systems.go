@@ -73,7 +73,7 @@ func beginGSD(ctx context.Context, root string) (string, error) {
 	const file = ".planning/STATE.md"
 	r, err := (&gsd.Project{Store: s}).Init(ctx)
 	if err == nil && r.Failed {
-		err = errors.New(file + " is there already: run gl gsd line")
+		err = errors.New(file + " already exists: run gl gsd line")
 	}
 	return file, err
 }

@@ -89,7 +89,7 @@ func write(path, text string) call {
 		}
 		err := durable.Replace(path, nil, []byte(text))
 		if errors.Is(err, durable.ErrChanged) {
-			return toolError{fmt.Errorf("%s is there already", path)}
+			return toolError{fmt.Errorf("%s already exists", path)}
 		}
 		return err
 	}}

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +36,7 @@ var (
 	// ErrTaken: a worker of that name has joined with another key.
 	ErrTaken = errors.New("a worker of that name has joined already")
 	// ErrNeverServed: gl serve has never run in the project.
-	ErrNeverServed = errors.New("gl serve has never run in this project")
+	ErrNeverServed = errors.New("gl serve has never run in this project: start it first")
 )
 
 // A Member is a worker that has joined.
@@ -73,23 +72,13 @@ type invitation struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Dir returns the directory of gl serve in a project's directory of runs.
-func Dir(runs string) string { return filepath.Join(runs, "hub") }
-
 // Open returns the roster in a directory, which needn't exist.
 func Open(dir string) *Roster { return &Roster{filepath.Join(dir, "roster.json")} }
 
 func (r *Roster) read() (content, error) {
 	var c content
-	data, err := durable.ReadFile(r.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("%s: %w; without it, workers have to join again", r.file, err)
+	if err := durable.ReadJSON(r.file, &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("%w; without it, workers have to join again", err)
 	}
 	return c, nil
 }
@@ -113,11 +102,7 @@ func (r *Roster) change(ctx context.Context, f func(*content) error) error {
 	if err := f(&c); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(r.file, append(data, '\n'), 0o600)
+	return durable.WriteJSON(r.file, c)
 }
 
 // Stamp returns a value that is another one once the list has changed.
@@ -218,7 +203,7 @@ func (m Member) check() error {
 
 const nkeyLen = 56
 
-// Drain says whether a worker gets new jobs.
+// Drain sets whether a worker gets no more jobs.
 func (r *Roster) Drain(ctx context.Context, name string, on bool) error {
 	return r.member(ctx, name, func(c *content, i int) { c.Workers[i].Draining = on })
 }

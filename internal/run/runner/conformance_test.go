@@ -101,7 +101,7 @@ func promiseEnvironment(t *testing.T, s *site, r runner.Runner) {
 	case *runner.Process:
 		r.Env = env
 	case *runner.Tmux:
-		// The server begins with another environment, and is there already.
+		// The server begins with another environment, and already exists.
 		first := s.claim("S-1", "gl state set S-1 status=complete")
 		check(t, r.Start(first))
 		s.settled(first)

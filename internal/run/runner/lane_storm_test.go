@@ -15,10 +15,10 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line
-// of a list, with a file of its own, and resolves the conflict when it is handed one, line by line,
-// and then what is wrong in the list: a slice that was taken back and landed again may be in it
-// twice.
+// farmer is an agent that puts its slice into a list, with a file of its own: in the first line,
+// where it conflicts with all others that do so, or, if the list has rows, mostly in its own row,
+// where it merges with all others. It resolves the conflict when it is handed one, line by line, and
+// then what is wrong in the list: a slice that was taken back and landed again may be in it twice.
 const farmer = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
@@ -36,9 +36,16 @@ fi
 text="$GL_SLICE $GL_ATTEMPT $$"
 mkdir -p src/"$GL_SLICE"
 echo "$text" >"src/$GL_SLICE/$GL_ATTEMPT-$$" && printf '%s\t%s\n' "$text" src >>"$OUT/ledger"
-grep -qx "$GL_SLICE" list || { { echo "$GL_SLICE"; cat list; } >"$TMPDIR/new"; cat "$TMPDIR/new" >list; }
+if ! grep -qx "$GL_SLICE" list; then
+	if grep -qx ".${GL_SLICE#S-}" list && [ $(( $$ % 4 )) -gt 0 ]; then
+		awk -v row=".${GL_SLICE#S-}" -v id="$GL_SLICE" '{ print } $0 == row { print id }' list
+	else
+		echo "$GL_SLICE"; cat list
+	fi >"$TMPDIR/new" 9>&-
+	cat "$TMPDIR/new" >list 9>&-
+fi
 if ! sh test.sh >"$TMPDIR/out" 9>&-; then
-	ls src | cat list - | awk '!seen[$0]++' | while read -r r; do if [ -d "src/$r" ]; then echo "$r"; fi; done >"$TMPDIR/tidy" 9>&-
+	ls src | cat list - | awk '!seen[$0]++' | while read -r r; do case $r in .*) echo "$r";; *) if [ -d "src/$r" ]; then echo "$r"; fi; esac; done >"$TMPDIR/tidy" 9>&-
 	cat "$TMPDIR/tidy" >list
 fi
 sleep 0.$(( $$ % 9 + 1 )) 9>&-
@@ -56,9 +63,17 @@ done
 `
 
 // harvest are the tests: every line of the list has its files and is there once, and all files are
-// listed.
+// listed. Those of the queue note how many run at once.
 const harvest = `fail=0
-for r in $(cat list); do [ -d "src/$r" ] && [ "$(grep -cx "$r" list)" = 1 ] || { echo "FAIL $r"; fail=1; }; done
+if [ -n "$GL_TESTS" ]; then
+	for n in 1 2 3 4 5 6 7 8; do
+		exec 8>>"$OUT/tests.$n"
+		flock -n 8 && break
+	done
+	echo "$n" >>"$OUT/tests"
+	sleep 0.6
+fi
+for r in $(grep -v '^\.' list); do [ -d "src/$r" ] && [ "$(grep -cx "$r" list)" = 1 ] || { echo "FAIL $r"; fail=1; }; done
 for d in src/*/; do d=${d#src/}; d=${d%/}; [ "$d" = "*" ] || grep -qx "$d" list || { echo "FAIL $d isn't listed"; fail=1; }; done
 exit $fail
 `
@@ -66,27 +81,48 @@ exit $fail
 // Whatever is killed, and when, while slices land whose edits conflict and a person takes some
 // back: each lands once, and once more for each time that it was taken back, every commit of the
 // target is green, and neither an agent's nor the person's work is lost. GREENLIGHT_KILLS and
-// GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long. In
-// every other round, on average, the queue tests side by side. With GREENLIGHT_PERSON=1 the person works with git beside them.
+// GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long. In two
+// of three rounds, on average, the queue may test side by side. With GREENLIGHT_PERSON=1 the person
+// works with git beside them.
 func TestLandedOnce(t *testing.T) {
 	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
+	beside := 0
 	for end := time.Now().Add(length); ; {
 		killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
+			defer func(before int) { beside += counts[testsBeside] - before }(counts[testsBeside])
 			return landRound(t, random, counts, kills, os.Getenv("GREENLIGHT_PERSON") != "" && counts["rounds"]%4 < 3)
 		})
 		if t.Failed() || time.Now().After(end) {
 			break
 		}
 	}
+	if length > 0 && beside == 0 && !t.Failed() {
+		t.Error("no tests ran side by side")
+	}
+}
+
+// testsBeside counts runs of the queue's tests that began while others went on.
+const testsBeside = "tests beside others"
+
+// rows is a list in which each slice has a row of its own, far enough from the next.
+func rows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ".%d\n.%[1]da\n.%[1]db\n.%[1]dc\n", i+1)
+	}
+	return b.String()
 }
 
 func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int, beside bool) (killed int) {
 	s := newTmuxSite(t, hoarded())
-	s.put("list", "")
+	parallel, list := []string{"1", "4", `"auto"`}[random.IntN(3)], ""
+	if parallel != "1" {
+		list = rows(hoarded())
+	}
+	s.put("list", list)
 	s.put("test.sh", harvest)
-	parallel := 1 + random.IntN(2)*3 // the queue tests side by side in every other round
-	s.hoard(farmer, "true", fmt.Sprintf(`}, "test": {"command": "sh test.sh", "parallel": %d}`, parallel))
-	counts[fmt.Sprint("rounds with test.parallel ", parallel)]++
+	s.hoard(farmer, "true", fmt.Sprintf(`}, "test": {"command": "sh test.sh", "parallel": %s}`, parallel))
+	counts["rounds with test.parallel "+parallel]++
 	person := s.person()
 	var p *gitPerson
 	if beside {
@@ -139,6 +175,12 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work"))
 	undone := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Undone,valueonly)"))
 	counts["landed"] += len(landed)
+	tests, _ := os.ReadFile(filepath.Join(s.dir, "out", "tests"))
+	for _, n := range strings.Fields(string(tests)) {
+		if counts["tests"]++; n != "1" {
+			counts[testsBeside]++
+		}
+	}
 	counts["taken back"] += len(undone)
 	times := map[string]int{}
 	for _, id := range landed {

@@ -6,7 +6,7 @@
 // A run may be killed at any instant: it keeps nothing that the next one can't read from the files.
 //
 // This file is the life of one slice. The table below says for each state who moves the slice on,
-// by which functions, and what a kill leaves; after it stands, in order, what the scheduler itself
+// by which functions, and what a kill leaves; after it comes, in order, what the scheduler itself
 // does: ready, claim, start, notice, again. Five kinds of processes take part:
 //
 //	gl slice --watch (1)            gl attempt (2)              gl gate, then the agent (3)

@@ -28,10 +28,11 @@ type placing struct {
 	lacks   []string       // what workers with free slots miss
 }
 
-// local reports whether workers get nothing in this run: only slices that are built in worktrees run
-// there.
+// local reports whether workers get nothing in this run: only slices that are built in worktrees
+// run there.
 func (s *scheduler) local() bool {
-	return s.cfg.Tools.Trees == nil || s.cfg.Scope.Task != nil || !s.cfg.Project.Config.Workers.Take(s.cfg.Project.Tracker.Traits())
+	return s.cfg.Tools.Trees == nil || s.cfg.Scope.Task != nil ||
+		!s.cfg.Project.Config.Workers.Take(s.cfg.Project.Tracker.Traits())
 }
 
 // fleet reads which workers there are, and returns how many jobs they run at once.
@@ -50,7 +51,8 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	live, _, _ := s.cfg.Project.Runs.Live() // what can't be read takes no slot of a worker
 	p := &placing{
 		project: s.cfg.Project, local: s.local(), serial: s.slots.Serial, trees: s.cfg.Tools.Trees,
-		runs: s.cfg.Project.Runs, list: l, busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live), here: s.slots.here,
+		runs: s.cfg.Project.Runs, list: l, here: s.slots.here,
+		busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live),
 	}
 	if slots > 0 {
 		var err error
@@ -67,8 +69,8 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	return p
 }
 
-// choose places a slice with these labels. It returns nil for this machine; ok is false if there is no room for it
-// now, or the worker that has its worktree is to be waited for.
+// choose places a slice with these labels. It returns nil for this machine; ok is false if there
+// is no room for it now, or the worker that has its worktree is to be waited for.
 func (p *placing) choose(req *attempt.Request, labels []string) (m *attempt.Remote, ok bool) {
 	home := p.project.Config.Workers.Here(labels)
 	switch {
@@ -122,7 +124,8 @@ func (p *placing) last(req *attempt.Request) *attempt.Record {
 	}
 	of := &attempt.Record{}
 	of.ID.System, of.ID.Slice, of.Place.Lineage = req.System, req.ID, l.N
-	last, _ := p.runs.LastIn(of, func(*attempt.Record) bool { return true }) // without it, no worker is preferred
+	// without it, no worker is preferred
+	last, _ := p.runs.LastIn(of, func(*attempt.Record) bool { return true })
 	return last
 }
 

@@ -71,6 +71,9 @@ func (s *scheduler) nextLook() time.Duration {
 	if s.waitsForWorkers() {
 		next = min(next, workerLook)
 	}
+	if s.queueJobs.elsewhere { // no file event tells that its process was killed
+		next = min(next, tick)
+	}
 	next = s.stateFile.due(next)
 	if rest := s.turns.pause(s.cfg.Pace.Stagger); rest > 0 {
 		next = min(next, rest)
@@ -88,7 +91,8 @@ func (s *scheduler) waitsForWorkers() bool {
 		return false
 	}
 	l, _ := s.fleet()
-	return (len(l.Workers) > 0 || len(s.picture.plan.Snapshot.Outlook.Unplaced) > 0) && len(s.candidates()) > 0
+	return (len(l.Workers) > 0 || len(s.picture.plan.Snapshot.Outlook.Unplaced) > 0) &&
+		len(s.candidates()) > 0
 }
 
 // takeOver takes the lead.

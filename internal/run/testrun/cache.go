@@ -2,7 +2,6 @@ package testrun
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -36,12 +35,9 @@ func (v *Verdict) Key() Key { return Key{v.Tree, v.Command, v.Dir, v.Toolchain} 
 
 // Get returns the verdict on a tree; nil if it isn't known.
 func (c Cache) Get(k Key) *Verdict {
-	data, err := durable.ReadFile(filepath.Join(c.Dir, k.file()))
-	if err != nil {
-		return nil
-	}
 	var v Verdict
-	if json.Unmarshal(data, &v) != nil || v.SchemaVersion != 1 || v.Key() != k || !v.lasts() {
+	err := durable.ReadJSON(filepath.Join(c.Dir, k.file()), &v)
+	if err != nil || v.SchemaVersion != 1 || v.Key() != k || !v.lasts() {
 		return nil
 	}
 	v.Reason, v.Signal, v.Log = sanitize.Line(v.Reason), sanitize.Line(v.Signal),
@@ -67,15 +63,10 @@ func (c Cache) Put(v *Verdict) error {
 	if !v.lasts() {
 		return nil
 	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirPrivate(c.Dir); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(filepath.Join(c.Dir, v.Key().file()), append(data, '\n'),
-		0o600); err != nil {
+	if err := durable.WriteJSON(filepath.Join(c.Dir, v.Key().file()), v); err != nil {
 		return err
 	}
 	return c.prune()

@@ -3,6 +3,8 @@ package testrun_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"greenlight/internal/run/testrun"
@@ -61,4 +63,27 @@ func TestDetect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a stranger's manifests say becomes a command line that a person is asked about: it is one of gl's own.
+func FuzzDetect(f *testing.F) {
+	f.Add("package.json", `{"scripts": {"test": "vitest"}, "packageManager": "pnpm@9"}`)
+	f.Add("package.json", `{"scripts": {"test": 1}, "packageManager": "x; rm -rf ~"}`)
+	f.Add("Makefile", "test: all\n\ttrue\n")
+	f.Add("pyproject.toml", "[tool.pytest.ini_options]\n")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if !slices.Contains([]string{"package.json", "Makefile", "justfile", "Taskfile.yml", "deno.json", "Cargo.toml", "composer.json",
+			"pyproject.toml", "setup.cfg", "tox.ini"}, name) {
+			return
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(path)
+		if p, ok := testrun.Detect(dir); ok && !regexp.MustCompile(`^[a-z0-9./ -]+$`).MatchString(p.Line) {
+			t.Fatalf("%q of %q", p.Line, text)
+		}
+	})
 }

@@ -24,7 +24,7 @@ func Toolchain(argv []string, dir, top string) (string, error) {
 		return "", err
 	}
 	if real, err := filepath.EvalSymlinks(top); err == nil {
-		if rel, err := filepath.Rel(real, program); err == nil && filepath.IsLocal(rel) {
+		if rel, ok := paths.Below(real, program); ok {
 			return hash("in the tree", filepath.ToSlash(rel)), nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/base/command"
+	"greenlight/internal/base/paths"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/executor"
 )
@@ -16,8 +17,8 @@ import (
 // ErrStaysHere is returned for a job that only a process of this machine can be.
 var ErrStaysHere = errors.New("a worker can't have it")
 
-// CommandOf returns a job's program as a worker is told of it. Paths below top, the worktree's place
-// on this machine, become the placeholder that the worker replaces.
+// CommandOf returns a job's program as it is sent to a worker. Paths below top, the worktree's
+// place on this machine, become the placeholder that the worker replaces.
 func CommandOf(j executor.Job, top, program string) (remote.Command, error) {
 	var c remote.Command
 	switch {
@@ -28,8 +29,8 @@ func CommandOf(j executor.Job, top, program string) (remote.Command, error) {
 	case j.Box != nil:
 		return c, fmt.Errorf("its sandbox is made by this process: %w", ErrStaysHere)
 	}
-	dir, err := filepath.Rel(top, j.Dir)
-	if err != nil || !filepath.IsLocal(dir) {
+	dir, ok := paths.Below(top, j.Dir)
+	if !ok {
 		return c, fmt.Errorf("%s isn't in the worktree: %w", j.Dir, ErrStaysHere)
 	}
 	if dir = filepath.ToSlash(dir); dir == "." {

@@ -3,7 +3,6 @@ package workers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +20,9 @@ import (
 	"greenlight/internal/run/executor"
 )
 
-// A Testing is a run of the tests that gl serve has a worker do: runs/hub/tests/NAME.json, which the
-// process that wants the tests writes and removes. The run's output is in the errand's log, and its
-// end in NAME.end.
+// A Testing is a run of the tests that gl serve has a worker do: runs/hub/tests/NAME.json, which
+// the process that wants the tests writes and removes. The run's output is in the errand's log,
+// and its end in NAME.end.
 type Testing struct {
 	SchemaVersion int        `json:"schema_version"`
 	Owner         proc.ID    `json:"owner"` // without it, the run is ended
@@ -46,10 +45,10 @@ func ending(runs, name string) string      { return filepath.Join(TestsDir(runs)
 // Log is the path of what is home of an errand's log.
 func Log(runs, errand string) string { return filepath.Join(Dir(runs), "attempts", errand+".log") }
 
-// Testings returns all Testings by their names, which are safe to use as an errand's. One that can't
-// be read is removed: its owner runs the tests elsewhere.
+// Testings returns all Testings by their names, which are safe to use as an errand's. One that
+// can't be read is removed: its owner runs the tests elsewhere.
 func Testings(runs string) map[string]*Testing {
-	list, err := os.ReadDir(TestsDir(runs))
+	list, err := durable.ReadDir(TestsDir(runs))
 	if err != nil || len(list) == 0 { // there is none before the first
 		return nil
 	}
@@ -60,10 +59,10 @@ func Testings(runs string) map[string]*Testing {
 			continue
 		}
 		t := &Testing{}
-		data, err := durable.ReadFile(testingFile(runs, name))
+		err := durable.ReadJSON(testingFile(runs, name), t)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-		case err != nil || json.Unmarshal(data, t) != nil || t.SchemaVersion != schemaVersion:
+		case err != nil || t.SchemaVersion != schemaVersion:
 			_ = RemoveTesting(runs, name)
 		default:
 			found[name] = t
@@ -84,11 +83,7 @@ func RemoveTesting(runs, name string) error {
 
 // End writes how a Testing ended.
 func End(runs, name string, e TestingEnd) error {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(ending(runs, name), data, 0o600)
+	return durable.WriteJSON(ending(runs, name), e)
 }
 
 // Tester runs tests on a worker, through gl serve.
@@ -103,7 +98,8 @@ var _ executor.Starter = (*Tester)(nil)
 
 // Start writes the Testing. The error of its Wait is a *executor.LostError if the worker didn't run
 // the tests to their end, or doesn't say that it tested the job's commit.
-func (t *Tester) Start(ctx context.Context, j executor.Job, record func(command.Handle) error) (executor.Run, error) {
+func (t *Tester) Start(ctx context.Context, j executor.Job,
+	record func(command.Handle) error) (executor.Run, error) {
 	want := Testing{SchemaVersion: schemaVersion, Owner: proc.Self(), Worker: t.Worker, Job: t.Job}
 	c, err := CommandOf(j, t.Top, j.Argv[0])
 	if err != nil {
@@ -118,14 +114,10 @@ func (t *Tester) Start(ctx context.Context, j executor.Job, record func(command.
 	if err := record(command.Handle{}); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(want)
-	if err != nil {
-		return nil, err
-	}
 	if err := durable.MkdirPrivate(TestsDir(t.Runs)); err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(testingFile(t.Runs, name), data, 0o600); err != nil {
+	if err := durable.WriteJSON(testingFile(t.Runs, name), want); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -219,18 +211,15 @@ func (r *testRun) lost(why string) error {
 
 // end returns the end that gl serve has written; nil for none yet.
 func (r *testRun) end() (*TestingEnd, error) {
-	data, err := durable.ReadFile(ending(r.tester.Runs, r.name))
+	e := &TestingEnd{}
+	err := durable.ReadJSON(ending(r.tester.Runs, r.name), e)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	e := &TestingEnd{}
-	if err == nil {
-		err = json.Unmarshal(data, e)
 	}
 	return e, err
 }
 
-// judge returns what an end says, of whose log so many bytes were passed on.
+// judge returns the result of a run whose log was passed on up to that many bytes.
 func (r *testRun) judge(e *TestingEnd, passed int64) (command.Result, error) {
 	switch {
 	case e.Lost != "":
@@ -247,7 +236,7 @@ func (r *testRun) judge(e *TestingEnd, passed int64) (command.Result, error) {
 
 // pass passes on what the log has from pos on, and returns its end.
 func (r *testRun) pass(ctx context.Context, pos int64) int64 {
-	file, err := os.Open(Log(r.tester.Runs, r.name))
+	file, err := durable.Open(Log(r.tester.Runs, r.name))
 	if err != nil {
 		return pos // nothing of it is home yet
 	}

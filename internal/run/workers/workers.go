@@ -5,7 +5,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,13 +55,10 @@ func file(runs string) string { return filepath.Join(Dir(runs), "workers.json") 
 
 // Read returns the list in a project's directory of runs; an empty one where no gl serve has been.
 func Read(runs string) (*List, error) {
-	data, err := durable.ReadFile(file(runs))
+	l := &List{}
+	err := durable.ReadJSON(file(runs), l)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &List{}, nil
-	}
-	l := &List{}
-	if err == nil {
-		err = json.Unmarshal(data, l)
 	}
 	if err != nil || l.SchemaVersion != schemaVersion {
 		return &List{}, err // of another version: nothing is placed
@@ -73,14 +69,10 @@ func Read(runs string) (*List, error) {
 // Write replaces the list.
 func Write(runs string, l *List) error {
 	l.SchemaVersion = schemaVersion
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirPrivate(Dir(runs)); err != nil {
 		return err
 	}
-	return durable.WriteFile(file(runs), append(data, '\n'), 0o600)
+	return durable.WriteJSON(file(runs), l)
 }
 
 // Serving reports whether the gl serve that wrote the list is there.
@@ -98,7 +90,8 @@ func (l *List) Find(name string) *Worker {
 // Without returns the list without a worker.
 func (l *List) Without(name string) *List {
 	rest := *l
-	rest.Workers = slices.DeleteFunc(slices.Clone(l.Workers), func(w Worker) bool { return w.Name == name })
+	rest.Workers = slices.DeleteFunc(slices.Clone(l.Workers),
+		func(w Worker) bool { return w.Name == name })
 	return &rest
 }
 
@@ -143,7 +136,7 @@ func (w *Worker) Barred() string {
 // Obstacle if one can.
 func (l *List) Obstacle(needs remote.Needs) plan.Obstacle {
 	if !l.Serving() {
-		return plan.Obstacle{Cause: "no worker: gl serve doesn't run", Next: "gl serve"}
+		return plan.Obstacle{Cause: "no worker: gl serve isn't running", Next: "gl serve"}
 	}
 	var each []string
 	for i := range l.Workers {
@@ -209,7 +202,8 @@ func Busy(runs string, live []*attempt.Record) map[string]int {
 
 // Choose returns the worker for a job: prefer, if it can take it, else the one with the most free
 // slots. why says what is missing on each that could take a job of another kind.
-func (l *List) Choose(needs remote.Needs, busy map[string]int, prefer string) (w *Worker, why []string) {
+func (l *List) Choose(needs remote.Needs, busy map[string]int,
+	prefer string) (w *Worker, why []string) {
 	if !l.Serving() {
 		return nil, nil
 	}

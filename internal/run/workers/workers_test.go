@@ -26,7 +26,7 @@ func TestObstacle(t *testing.T) {
 		cause   string // that it begins with
 		next    string
 	}{
-		{"no server", proc.ID{}, []Worker{one("w1", "gpu")}, "no worker: gl serve doesn't run", "gl serve"},
+		{"no server", proc.ID{}, []Worker{one("w1", "gpu")}, "no worker: gl serve isn't running", "gl serve"},
 		{"nobody joined", proc.Self(), nil, "no worker: none has joined", "gl workers invite"},
 		{"revoked", proc.Self(), []Worker{gone}, "no worker: none has joined", "gl workers invite"},
 		{"no label", proc.Self(), []Worker{one("w1"), drained, full},

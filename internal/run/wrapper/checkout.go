@@ -128,7 +128,8 @@ func (c *checkout) runTests(ctx context.Context) (*testrun.Verdict, error) {
 			c.keepRecord(ctx)
 		case <-c.stop:
 			if c.rec.Life.Ending == attempt.EndStop && c.rec.Life.Process != nil {
-				c.settler.Executor.Find(executor.Lost{Handle: command.Handle{Process: *c.rec.Life.Process}}).Kill()
+				agent := command.Handle{Process: *c.rec.Life.Process}
+				c.settler.Executor.Find(executor.Lost{Handle: agent}).Kill()
 			}
 			c.end(ctx, attempt.EndStop, "")
 			cancel()

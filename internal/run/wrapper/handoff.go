@@ -16,8 +16,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A handoff is what an agent is told that continues earlier work. gl slice prints it in the agent's
-// session, so it appears on no command line.
+// A handoff describes earlier work to the agent that continues it. gl slice prints it in the
+// agent's session, so it appears on no command line.
 type handoff struct {
 	*attempt.Continuation                    // nil for the first attempt in the lineage
 	checkout              bool               // it works there rather than in a worktree
@@ -35,7 +35,7 @@ const (
 	logBytes   = 256 << 10 // of a log's end that is read for its last words
 )
 
-// text returns what the agent is told; "" for nothing.
+// text returns the hand-off as the agent reads it; "" for none.
 func (h handoff) text() string {
 	var b strings.Builder
 	line := func(format string, a ...any) {
@@ -107,7 +107,7 @@ func (c *claimed) handOffHere() {
 	}
 }
 
-// handOffAnew returns what an agent is told that no longer knows the conversation.
+// handOffAnew returns the hand-off for an agent without the earlier conversation.
 func (c *claimed) handOffAnew() string {
 	c.handoff.resumes = false
 	return c.handoff.text()

@@ -41,7 +41,7 @@ func (l *launch) job() (j executor.Job, ev *attempt.Evidence) {
 	if j, ev = l.place.job(argv); ev != nil {
 		return j, ev
 	}
-	if l.rec.Talk.Talks { // it is told its prompt on stdin
+	if l.rec.Talk.Talks { // it gets its prompt on stdin
 		j.First = agent.UserMessage("", prompt)
 	}
 	j.Dir, j.Talks, j.Apart, j.Leaves = l.rec.Job.Dir, l.rec.Talk.Talks, true, executor.NothingBelow

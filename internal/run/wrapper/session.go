@@ -98,7 +98,7 @@ func (s *session) start(ctx context.Context, job executor.Job) (*attempt.Evidenc
 	run, err := s.settler.Executor.Start(context.WithoutCancel(ctx), job,
 		func(h command.Handle) error {
 			if recorded = s.begin(ctx, h.Process); recorded == nil && s.follower != nil {
-				s.follower.follow(ctx, s.settler.Now()) // what the agent changes is told from here on
+				s.follower.follow(ctx, s.settler.Now()) // from here on the agent's changes are reported
 			}
 			return recorded
 		})

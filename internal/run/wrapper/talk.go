@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A talk is what an agent that takes messages while it works is told on stdin: its prompt, then
+// A talk is the stdin of an agent that takes messages while it works: its prompt, then
 // what a person says. The input ends once it has its result and nothing is left to say; only then
 // does it exit.
 type talk struct {
@@ -52,7 +52,7 @@ func (t *talk) tellNews(ctx context.Context) {
 	}
 	for _, m := range news {
 		t.told[m.ID] = true
-		// if it has no room, the next attempt is told
+		// without room for it, the next attempt gets it
 		_ = t.run.Talk(agent.UserMessage(m.ID, m.Words()))
 	}
 	if info, err := durable.Stat(t.settler.Store.Messages.Path(t.rec.ID.Work())); err == nil {

@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// Options are what a wrapper is told by the project's configuration and by its process.
+// Options configure a wrapper, from the project's configuration and its process.
 type Options struct {
 	Root          string
 	Env           []string

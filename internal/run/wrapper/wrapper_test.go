@@ -302,7 +302,7 @@ func TestWrapperAfterClean(t *testing.T) {
 	r := s.claim("S-1")
 	w := s.start(r)
 	s.awaitRun(r)
-	check(t, os.RemoveAll(s.Runs.Files.Dir()))
+	removed(t, s.Runs.Files.Dir())
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	w.await(t)
 	final := s.get(r)
@@ -318,9 +318,15 @@ func TestWrapperAfterRemoval(t *testing.T) {
 	r := s.claim("S-1")
 	w := s.start(r)
 	s.awaitRun(r)
-	check(t, os.RemoveAll(s.Root))
+	removed(t, s.Root)
 	w.await(t)
 	nobodyLeft(t, r)
+}
+
+// removed removes a directory in which the wrapper may be writing.
+func removed(t *testing.T, dir string) {
+	t.Helper()
+	until(t, dir+" is removed", func() bool { return os.RemoveAll(dir) == nil })
 }
 
 // Each half of a claim is enough to lose it: the record, or the token in the slice's file.

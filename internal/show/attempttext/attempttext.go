@@ -142,7 +142,9 @@ func AtGate(ruling *gate.Ruling) []string {
 }
 
 // Gate returns what gl checked before the merge, on one line; "" for none.
-func Gate(ruling *gate.Ruling) string { return checked(ruling, func(gate.Answer) bool { return true }) }
+func Gate(ruling *gate.Ruling) string {
+	return checked(ruling, func(gate.Answer) bool { return true })
+}
 
 // checked is Gate with the answers that are wanted.
 func checked(ruling *gate.Ruling, wanted func(gate.Answer) bool) string {

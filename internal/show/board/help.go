@@ -73,8 +73,8 @@ func (h *help) text(keys keySet, width, room int, paint func(term.Color, string)
 	return lines[h.top:]
 }
 
-// keysLine returns as many of the keys that apply as fit, and an ellipsis for the rest: those of the
-// slice, and the general ones. The way out and the way to the others are always there.
+// keysLine returns as many of the keys that apply as fit, and an ellipsis for the rest: those of
+// the slice, and the general ones. The way out and the way to the others are always there.
 func (b *board) keysLine() string {
 	row := b.list.row()
 	kept := [][2]string{{"?", "help"}, {"q", "quit"}}

@@ -43,7 +43,8 @@ func (l *list) in(g view.Group) []view.Row {
 	var list []view.Row
 	wanted := strings.ToLower(l.filter)
 	for _, r := range rows {
-		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.By.Agent), r.By.Worker, r.Step, r.Text,
+		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.By.Agent), r.By.Worker, r.Step,
+			r.Text,
 			g.String()}, "\x00")
 		if strings.Contains(strings.ToLower(text), wanted) {
 			list = append(list, r)

@@ -21,8 +21,8 @@ const (
 	most   = 5000 // and in a panel
 )
 
-// A page is what a panel shows of a slice: the output of a gl command, or the end of a file that may
-// be large.
+// A page is what a panel shows of a slice: the output of a gl command, or the end of a file that
+// may be large.
 type page struct {
 	name  string
 	argv  func(id string) []string

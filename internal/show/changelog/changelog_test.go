@@ -8,7 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/state/roadmap"
 )
 
 func TestQuickTime(t *testing.T) {
@@ -65,6 +67,19 @@ func TestTaskSummariesAreFound(t *testing.T) {
 		}
 		if len(name) > 100 || strings.ContainsFunc(stem, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", r) }) {
 			t.Fatalf("%s can't be a file everywhere", name)
+		}
+	})
+}
+
+// A summary is what an agent wrote.
+func FuzzSummary(f *testing.F) {
+	f.Add("S-1", "# S-1: Log in\n\nMilestone: v1\nCompleted: 2026-05-01\n\n## What changed\n- a form\n")
+	f.Add("quick-20260501-101500-x", "date: 2026-13-45\n# \n```\n# code\n")
+	f.Add("", "\x00# a\r\n**Completed**: 2026-05-01T10:00:00+99:99")
+	f.Fuzz(func(t *testing.T, stem, text string) {
+		s := newSummary(stem, strings.ToValidUTF8(text, "?"), &plan.Plan{}, &roadmap.Roadmap{})
+		if s.Entry.Date != nil && len(*s.Entry.Date) < len("2006-01-02") {
+			t.Fatalf("%q is from %q", text, *s.Entry.Date)
 		}
 	})
 }

@@ -33,7 +33,8 @@ type Summary struct {
 // Read reads the summaries of the project at root; the plan lists its slices, and takenBack reports
 // whether merged work of an open one was taken back, which leaves its summary behind. bad has an
 // error for each file that can't be read.
-func Read(root string, p *plan.Plan, takenBack func(id string) bool) (all []Summary, bad []error, err error) {
+func Read(root string, p *plan.Plan, takenBack func(id string) bool) (
+	all []Summary, bad []error, err error) {
 	entries, err := durable.ReadDir(filepath.Join(root, Dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err

@@ -72,7 +72,8 @@ func Glance(src Source) Look { return take(src, nil) }
 func Now(src Source) Look { return take(src, facts.NewReader(src.Project)) }
 
 // wait returns when it is time to look again; false once ctx has ended.
-func (src Source) wait(ctx context.Context, w *watch.Watcher, last Look, tick <-chan time.Time) bool {
+func (src Source) wait(ctx context.Context, w *watch.Watcher, last Look,
+	tick <-chan time.Time) bool {
 	longest := safety
 	if last.Model != nil && last.Model.Counts.Running+last.Model.Counts.Merging > 0 {
 		longest = heard

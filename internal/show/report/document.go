@@ -1,7 +1,7 @@
-// Package report reports what the runs of a night did: what a person has to do, what was merged, what
-// failed and where its work is, the cost, and what is next. Gather reads the input; New makes the
-// document and is pure; HTML and Markdown show it. Text that agents and tests wrote goes through
-// package scrub before it is in a document.
+// Package report reports what the runs of a night did: what a person has to do, what was merged,
+// what failed and where its work is, the cost, and what is next. Gather reads the input; New
+// makes the document and is pure; HTML and Markdown show it. Text that agents and tests wrote
+// goes through package scrub before it is in a document.
 package report
 
 import (

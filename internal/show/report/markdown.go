@@ -143,7 +143,8 @@ func (t mergedTable) mark(p line, noun string) {
 		for _, c := range []struct {
 			is   bool
 			text string
-		}{{t.Diff, diff}, {t.Tests, tests}, {t.Verified, verified}, {t.Cost, cost}, {t.Worker, worker}, {t.Changes, commit}} {
+		}{{t.Diff, diff}, {t.Tests, tests}, {t.Verified, verified}, {t.Cost, cost},
+			{t.Worker, worker}, {t.Changes, commit}} {
 			if c.is {
 				cells = append(cells, c.text)
 			}
@@ -161,7 +162,8 @@ func (t mergedTable) mark(p line, noun string) {
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(), md(l.Worker), commit)...)
+		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(),
+			md(l.Worker), commit)...)
 	}
 	p.f("")
 }

@@ -263,7 +263,8 @@ func queueNeeds(in Input, n Night) []Item {
 	}
 	for _, e := range in.Events {
 		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
-			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{}, Blocks: []string{}})
+			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{},
+				Blocks: []string{}})
 		}
 	}
 	return list

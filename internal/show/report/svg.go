@@ -82,8 +82,8 @@ func (c *chart) x(t time.Time, width float64) float64 {
 	return width * min(max(float64(t.Sub(c.from))/float64(c.whole()), 0), 1)
 }
 
-// axis writes the times above the lines, with the grid that hangs from them. Narrow pages hide every
-// other one.
+// axis writes the times above the lines, with the grid that hangs from them. Narrow pages hide
+// every other one.
 func (c *chart) axis() {
 	c.f(`<div class="line axis"><span></span><span class="times">`)
 	for _, t := range ticks(c.from, c.to) {

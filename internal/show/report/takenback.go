@@ -10,7 +10,8 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// A TakenBack is a slice that a person took back after it was merged. It isn't counted as completed.
+// A TakenBack is a slice that a person took back after it was merged. It isn't counted as
+// completed.
 type TakenBack struct {
 	Item
 	At     *time.Time `json:"at"`     // null if the journal doesn't have it any more

@@ -154,7 +154,8 @@ type Tests struct {
 	// that done slices added to the suite, of those whose share gl has counted; null for unknown
 	New     *int `json:"new" jsonschema:"minimum=0"`
 	Removed *int `json:"removed" jsonschema:"minimum=0"` // removed from the suite; see new
-	// done slices that record tests, but whose share gl hasn't counted: those that were merged together
+	// done slices that record tests, but whose share gl hasn't counted: those that were merged
+	// together
 	Untold int    `json:"new_unknown" jsonschema:"minimum=0"`
 	Suite  *Suite `json:"suite"` // the last run of the whole suite; null if gl hasn't run it
 }

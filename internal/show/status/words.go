@@ -176,7 +176,7 @@ func Holds(p *plan.Plan, now time.Time) (lines []string) {
 }
 
 // NoWorker returns a line for each reason for which ready items wait for a worker: "S-1, S-2 (no
-// worker: gl serve doesn't run, gl serve)".
+// worker: gl serve isn't running, gl serve)".
 func NoWorker(p *plan.Plan) (lines []string) {
 	for _, u := range plan.WithoutWorker(p) {
 		lines = append(lines, words.Some(u.IDs)+words.InBrackets(sanitize.Line(u.Cause), u.Next))

@@ -163,3 +163,16 @@ func FuzzCompat(f *testing.F) {
 		}
 	})
 }
+
+// gl gsd state patch gets its JSON from a script.
+func FuzzParsePatch(f *testing.F) {
+	for _, s := range []string{`{"Status": "done", "Phase": 4.10, "x": null, "y": [1, {"z": 2}]}`, `{"a": 1`, `[1]`, `{"a": 1} {`, ``} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fields, err := ParsePatch(text)
+		if err == nil && len(fields) > len(text)/4 {
+			t.Fatalf("%q has %d fields", text, len(fields))
+		}
+	})
+}

@@ -8,7 +8,9 @@ import (
 )
 
 // prosePatterns are compiled on first use rather than at every start.
-var prosePatterns = sync.OnceValue(func() (p struct{ id, total, paren, tail, statusy, marker *regexp.Regexp }) {
+var prosePatterns = sync.OnceValue(func() (p struct {
+	id, total, paren, tail, statusy, marker *regexp.Regexp
+}) {
 	p.id = regexp.MustCompile(`(?i)^\s*(?:Phase\s+)?(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)\b`)
 	p.total = regexp.MustCompile(`\bof\s+(\d+)`)
 	p.paren = regexp.MustCompile(`\(([^)]{1,200})\)`)

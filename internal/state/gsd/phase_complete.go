@@ -23,8 +23,8 @@ type phaseFiles struct {
 	edits *roadmapText
 }
 
-// A Project is the files of a project beside its STATE.md. Its methods are GSD's verbs for them: each
-// reads, changes and writes under both of GSD's locks, STATE.md last.
+// A Project is the files of a project beside its STATE.md. Its methods are GSD's verbs for them:
+// each reads, changes and writes under both of GSD's locks, STATE.md last.
 type Project struct{ Store *Store }
 
 // Place returns the location of the files.

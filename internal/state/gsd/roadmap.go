@@ -53,7 +53,8 @@ type Milestone struct {
 }
 
 var roadmapPatterns = sync.OnceValue(func() (p struct {
-	heading, bullet, span, field, status, version, summary, shipped, active, plans, planItem, aside, link *regexp.Regexp
+	heading, bullet, span, field, status, version, summary *regexp.Regexp
+	shipped, active, plans, planItem, aside, link          *regexp.Regexp
 }) {
 	const phase = `(?:\[[^\]]{1,200}\]\s*)?Phase\s+((?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*)` +
 		`(?:\s*\([^)]{0,200}\)|\s*[✅✓✔☑]\x{fe0f}?)*(?:\s*:|\s+[—–-]\s)`
@@ -453,7 +454,9 @@ type workStanding struct {
 	pending         bool // complete, but something is still open
 }
 
-var standingPatterns = sync.OnceValue(func() (p struct{ complete, begun, pending, tail, early, line, date *regexp.Regexp }) {
+var standingPatterns = sync.OnceValue(func() (p struct {
+	complete, begun, pending, tail, early, line, date *regexp.Regexp
+}) {
 	const word = `(?:completed?|done|shipped|finished|delivered)`
 	p.complete = regexp.MustCompile(`(?i)^\W*` + word + `\b|^[\s*_]*(?:✅|✓|✔|☑|\[x\])[\s*_]*$|^\W*(?:100\s*%|fully\s+` + word + `\b|all\s+(?:plans|tasks)\s+` + word + `\b)`)
 	p.begun = regexp.MustCompile(`(?i)^\W*(?:in[\s_-]+progress|executing|started|active|partial(?:ly)?\b|wip|building|ongoing|underway)|🚧|🔄|🟡|⏳\s*in`)

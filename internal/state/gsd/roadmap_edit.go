@@ -83,7 +83,7 @@ func (t *roadmapText) tick(date string) {
 	}
 }
 
-// setRow fills in the phase's row of the progress table. A date that is there already stays if
+// setRow fills in the phase's row of the progress table. A date that already exists stays if
 // the phase is complete.
 func (t *roadmapText) setRow(plans, status, date string) {
 	for _, l := range t.lines {

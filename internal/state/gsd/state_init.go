@@ -94,14 +94,14 @@ func (p *Project) Init(ctx context.Context) (r Result, err error) {
 	doc := initDoc{true, placeOf(s).rel(s.Path())}
 	err = locked(ctx, s, func() error {
 		if _, err := os.Stat(s.Path()); err == nil {
-			r = failed("%s is there already: run gl gsd line", doc.File)
+			r = failed("%s already exists: run gl gsd line", doc.File)
 			return nil
 		}
 		r = result(doc, doc.File)
 		return durable.Replace(s.Path(), nil, fmt.Appendf(nil, stateTemplate, localDate(s.Now())))
 	})
 	if errors.Is(err, durable.ErrChanged) {
-		return failed("%s is there already: run gl gsd line", doc.File), nil
+		return failed("%s already exists: run gl gsd line", doc.File), nil
 	}
 	return r, err
 }

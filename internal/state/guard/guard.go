@@ -165,7 +165,7 @@ func frontmatter(c Call, id string, before []byte) error {
 			return nil
 		}
 		return fmt.Errorf("slice files are made by gl, with their place in the graph: run gl add-slice %q --id %s --deps …; "+
-			"then write what stands below the frontmatter", "NAME", id)
+			"then write what is below the frontmatter", "NAME", id)
 	}
 	now, err := slice.ParseFile([]byte(plain(string(before))))
 	if err != nil || errThen == nil && now.Head() == then.Head() {

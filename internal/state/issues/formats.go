@@ -23,33 +23,22 @@ type githubIssue struct {
 	Milestone *struct {
 		Title string `json:"title"`
 	} `json:"milestone"`
+	// set for a pull request: gh api repos/OWNER/REPO/issues lists these, too
+	PullRequest json.RawMessage `json:"pull_request"`
 }
 
-func (r *reader) github(data []byte) error {
-	var all []githubIssue
-	if err := json.Unmarshal(data, &all); err != nil {
-		return fmt.Errorf("a JSON array must be one of GitHub's issues: %w", err)
-	}
-	for k, g := range all {
-		if err := r.addGithub(g, fmt.Sprintf("element %d", k+1)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *reader) addGithub(g githubIssue, where string) error {
+func (r *reader) addGithub(g githubIssue) error {
 	r.list.Format = "GitHub issues"
-	if g.Number <= 0 || g.Number > 999_999_999 {
-		return fmt.Errorf("%s has no number: gh issue list --json number,title,body,state,milestone", where)
+	if g.PullRequest != nil {
+		r.notef("%d is a pull request: it is left out", g.Number)
+		return nil
 	}
 	i := Issue{ID: r.prefix + strconv.FormatInt(g.Number, 10), Name: g.Title, Text: g.Body,
 		Closed: strings.EqualFold(g.State, "closed"), from: fmt.Sprintf("issue %d", g.Number)}
 	if g.Milestone != nil {
 		i.Milestone = g.Milestone.Title
 	}
-	i.Deps = r.hints(g.Body, func(string) bool { return false })
-	return r.add(i)
+	return r.add(i, func(string) bool { return false })
 }
 
 // A beadsIssue is a line of beads' issues.jsonl.
@@ -69,31 +58,46 @@ type beadsIssue struct {
 	} `json:"dependencies"`
 }
 
-// objects reads lines of beads, or GitHub's issues one after the other.
-func (r *reader) objects(data []byte) error {
-	var beads []beadsIssue
+// array reads issues in a JSON array, as gh and bd list --json print them.
+func (r *reader) array(data []byte) error {
+	var all []json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("the list isn't JSON: %w", err)
+	}
+	return r.objects(all, "element")
+}
+
+// lines reads issues that follow each other, as in beads' issues.jsonl.
+func (r *reader) lines(data []byte) error {
+	var all []json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))
-	for n := 1; dec.More(); n++ {
+	for dec.More() {
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("object %d: %w", n, err)
+			return fmt.Errorf("object %d: %w", len(all)+1, err)
 		}
-		where := fmt.Sprintf("object %d", n)
+		all = append(all, raw)
+	}
+	return r.objects(all, "object")
+}
+
+// objects reads issues of GitHub, which have a number, and of beads.
+func (r *reader) objects(all []json.RawMessage, what string) error {
+	var beads []beadsIssue
+	for n, raw := range all {
 		var g githubIssue
-		if json.Unmarshal(raw, &g) == nil && g.Number > 0 {
-			if err := r.addGithub(g, where); err != nil {
+		var b beadsIssue
+		switch {
+		case json.Unmarshal(raw, &g) == nil && g.Number > 0 && g.Number <= 999_999_999:
+			if err := r.addGithub(g); err != nil {
 				return err
 			}
-			continue
+		case json.Unmarshal(raw, &b) == nil && b.ID != "":
+			beads = append(beads, b)
+		default:
+			return fmt.Errorf("%s %d has neither a number of GitHub (gh issue list --json "+
+				"number,title,body,state,milestone) nor an id of beads", what, n+1)
 		}
-		var b beadsIssue
-		if err := json.Unmarshal(raw, &b); err != nil {
-			return fmt.Errorf("%s: %w", where, err)
-		}
-		if b.ID == "" {
-			return fmt.Errorf("%s is neither an issue of beads, which has an id, nor one of GitHub, which has a number", where)
-		}
-		beads = append(beads, b)
 	}
 	return r.addBeads(beads)
 }
@@ -128,7 +132,7 @@ func (r *reader) addBeads(all []beadsIssue) error {
 				i.Deps = append(i.Deps, d.On)
 			}
 		}
-		if err := r.add(i); err != nil {
+		if err := r.add(i, nil); err != nil {
 			return err
 		}
 	}
@@ -166,11 +170,14 @@ var (
 )
 
 // tasks reads the task lists of a Markdown document: what is below a task, indented, is its text. A
-// task without an id of its own gets one from its words.
+// task without an id of its own gets one from its words and, if another has the same, from its heading.
 func (r *reader) tasks(text string) error {
 	r.list.Format = "Markdown tasks"
 	var found []Issue
+	known := map[string]bool{}
+	same := map[string]int{}
 	depth := -1 // of the task whose text follows, in blanks; -1 for none
+	heading := ""
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	fenced := codeLines(text)
 	for n, line := range lines {
@@ -179,40 +186,54 @@ func (r *reader) tasks(text string) error {
 		switch {
 		case m != nil && !fenced[n] && (depth < 0 || indent <= depth):
 			depth = indent
-			found = append(found, r.task(m[3], m[2] != " ", n+1))
+			i := task(m[3], m[2] != " ", n+1)
+			if i.ID == "" {
+				if i.ID = wordsID(i.Name); known[i.ID] {
+					again := wordsID(heading + "\n" + i.Name)
+					same[again]++
+					i.ID = wordsID(fmt.Sprint(again, "\n", same[again]))
+				}
+			}
+			known[i.ID] = true
+			found = append(found, i)
 		case depth < 0:
 		case strings.TrimSpace(line) == "" || indent > depth:
-			found[len(found)-1].Text += "\n" + outdent(line, depth+2)
+			last := &found[len(found)-1]
+			last.Text += "\n" + outdent(line, depth+2)
+			if m != nil && m[2] == " " && !fenced[n] && last.Closed {
+				r.notef("line %d: an open task below a finished one is left out", n+1)
+			}
 		default: // a paragraph or heading ends the list
 			depth = -1
+		}
+		if strings.HasPrefix(line, "#") && !fenced[n] {
+			heading = line
 		}
 	}
 	if len(found) == 0 {
 		return errors.New("the list is neither JSON nor Markdown with tasks (- [ ] what to do)")
 	}
-	known := map[string]bool{}
 	for _, i := range found {
-		known[i.ID] = true
-	}
-	for _, i := range found {
-		i.Deps = r.hints(i.Name+"\n"+i.Text, func(id string) bool { return known[id] })
-		if err := r.add(i); err != nil {
+		if err := r.add(i, func(id string) bool { return known[id] }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// task returns the issue of a task's line.
-func (r *reader) task(text string, done bool, line int) Issue {
+// task returns the issue of a task's line, without an id if it begins with none.
+func task(text string, done bool, line int) Issue {
 	i := Issue{Name: strings.TrimSpace(text), Closed: done, from: fmt.Sprintf("line %d", line)}
 	if m := taskID().FindStringSubmatch(i.Name); m != nil {
 		i.ID, i.Name = m[1], m[2]
-		return i
 	}
-	sum := sha256.Sum256([]byte(strings.Join(strings.Fields(strings.ToLower(i.Name)), " ")))
-	i.ID = fmt.Sprintf("task-%x", sum[:4])
+	i.Name = strings.ReplaceAll(i.Name, "**", "")
 	return i
+}
+
+func wordsID(text string) string {
+	sum := sha256.Sum256([]byte(strings.Join(strings.Fields(strings.ToLower(text)), " ")))
+	return fmt.Sprintf("task-%x", sum[:4])
 }
 
 // blanks returns how many columns a line is indented by; a tab counts as four.

@@ -1,7 +1,7 @@
-// Package issues reads lists of work from other tools as slices: the issues of GitHub as gh prints
-// them, those of beads, the task lists of Markdown. An issue's slice has an id that follows from
-// the issue, so that a list that is read again makes nothing twice. The package reads text alone: it
-// opens no file and changes no project.
+// Package issues reads lists of work from other tools as slices: the issues of GitHub as gh
+// prints them, those of beads, the task lists of Markdown. An issue's slice has an id that
+// follows from the issue, so that a list that is read again makes nothing twice. The package
+// reads text alone: it opens no file and changes no project.
 package issues
 
 import (
@@ -67,9 +67,9 @@ func Read(data []byte, prefix string, edges bool) (*List, error) {
 	case len(data) == 0:
 		return nil, errors.New("the list is empty")
 	case data[0] == '[':
-		err = r.github(data)
+		err = r.array(data)
 	case data[0] == '{':
-		err = r.objects(data)
+		err = r.lines(data)
 	default:
 		err = r.tasks(string(data))
 	}
@@ -90,8 +90,9 @@ func (r *reader) notef(format string, args ...any) {
 	r.list.Notes = append(r.list.Notes, fmt.Sprintf(format, args...))
 }
 
-// add takes an issue over, with its texts made safe and its id checked.
-func (r *reader) add(i Issue) error {
+// add takes an issue over, with its texts made safe and its id checked. If known is set, the issue
+// depends on those that its texts name, too.
+func (r *reader) add(i Issue, known func(id string) bool) error {
 	if err := sliceid.Valid(i.ID); err != nil {
 		return fmt.Errorf("%s: %w", i.from, err)
 	}
@@ -103,6 +104,9 @@ func (r *reader) add(i Issue) error {
 	text := plain(i.Text, true)
 	if i.Text = short(text, maxText); i.Text != text {
 		r.notef("%s: its text is cut after %d KB", i.ID, maxText>>10)
+	}
+	if known != nil {
+		i.Deps = r.hints(i.Name+"\n"+i.Text, known)
 	}
 	r.all = append(r.all, i)
 	return nil
@@ -139,17 +143,16 @@ func (r *reader) finish(edges bool) (*List, error) {
 			i.Deps = nil
 		}
 	}
-	deps := func(key string) []string {
-		var keys []string
+	needs := map[string][]string{} // keys of the issues that come first
+	for _, key := range order {
 		for _, d := range byID[key].Deps {
-			keys = append(keys, sliceid.Key(d))
+			needs[key] = append(needs[key], sliceid.Key(d))
 		}
-		return keys
 	}
-	if err := refuseCycles(order, deps, byID); err != nil {
+	if err := refuseCycles(order, needs, byID); err != nil {
 		return nil, err
 	}
-	for _, key := range sorted(order, deps) {
+	for _, key := range sorted(order, needs) {
 		r.list.Open = append(r.list.Open, *byID[key])
 	}
 	return r.list, nil
@@ -159,21 +162,27 @@ func (r *reader) finish(edges bool) (*List, error) {
 // closed ones, which no longer block anything.
 func (r *reader) link(i *Issue, byID map[string]*Issue) {
 	var in, out []string
+	seen := map[string]bool{}
 	for _, d := range i.Deps {
-		switch other := byID[sliceid.Key(d)]; {
+		key := sliceid.Key(d)
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		switch other := byID[key]; {
 		case other == i:
 			r.notef("%s says that it blocks itself: that is left out", i.ID)
-		case other != nil && !other.Closed && !slices.Contains(in, other.ID):
+		case other != nil && !other.Closed:
 			in = append(in, other.ID)
-		case other == nil && sliceid.Valid(d) == nil && !slices.Contains(out, d):
+		case other == nil && sliceid.Valid(d) == nil:
 			out = append(out, d)
 		}
 	}
 	i.Deps, i.Elsewhere = in, out
 }
 
-func refuseCycles(order []string, deps func(string) []string, byID map[string]*Issue) error {
-	cycles := depgraph.Cycles(order, deps)
+func refuseCycles(order []string, needs map[string][]string, byID map[string]*Issue) error {
+	cycles := depgraph.Cycles(order, func(key string) []string { return needs[key] })
 	if len(cycles) == 0 {
 		return nil
 	}
@@ -190,15 +199,16 @@ func refuseCycles(order []string, deps func(string) []string, byID map[string]*I
 
 // sorted returns the keys with each after those that it depends on, and otherwise in their order.
 // There are no cycles.
-func sorted(order []string, deps func(string) []string) []string {
+func sorted(order []string, needs map[string][]string) []string {
 	var all []string
 	done := map[string]bool{}
+	next := map[string]int{} // how many of its needs are done
 	for _, start := range order {
 		for stack := []string{start}; len(stack) > 0; {
 			key := stack[len(stack)-1]
-			next := slices.IndexFunc(deps(key), func(d string) bool { return !done[d] })
-			if next >= 0 && !done[key] {
-				stack = append(stack, deps(key)[next])
+			if n := next[key]; !done[key] && n < len(needs[key]) {
+				next[key]++
+				stack = append(stack, needs[key][n])
 				continue
 			}
 			stack = stack[:len(stack)-1]

@@ -155,7 +155,7 @@ func TestMigrateRefuses(t *testing.T) {
 	}{
 		"no table":        {map[string]string{"STATE.md": "# x\n"}, "no slice table"},
 		"a bad id":        {line("| S-1 | A | done | 0 | 0 | - |\n| S 2 | B | done | 0 | 0 | - |"), "line 5: slice id \"S 2\""},
-		"an id twice":     {line("| S-1 | A | done | 0 | 0 | - |\n| s-1 | B | done | 0 | 0 | - |"), "line 5: s-1 is there already, in line 4"},
+		"an id twice":     {line("| S-1 | A | done | 0 | 0 | - |\n| s-1 | B | done | 0 | 0 | - |"), "line 5: s-1 already exists, in line 4"},
 		"a bar too many":  {line("| S-1 | A | B | done | 0 | 0 | - |"), "line 4: the row has 7 cells"},
 		"no status":       {line("| S-1 | A"), "line 4: the row has no cell for its id or its status"},
 		"bad deps":        {line("| S-1 | A | done | 0 | 0 | all the others |"), "line 4: the dependencies of S-1 can't be read"},

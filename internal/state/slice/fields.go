@@ -214,7 +214,8 @@ func checkReview(key, value string) (string, error) {
 }
 
 func checkLabels(key, value string) (string, error) {
-	for label := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for label := range strings.FieldsFuncSeq(value,
+		func(r rune) bool { return r == ',' || r == ' ' }) {
 		if err := remote.CheckLabel(label); err != nil {
 			return "", fmt.Errorf("%s: %w", key, err)
 		}

@@ -166,11 +166,11 @@ func (v *view) free(id string) error {
 		return err
 	}
 	if v.ix.known(id) {
-		return fmt.Errorf("%s is there already: gl state show %s", id, id)
+		return fmt.Errorf("%s already exists: gl state show %s", id, id)
 	}
 	for _, have := range v.ix.ids {
 		if sliceid.Key(have) == sliceid.Key(id) {
-			return fmt.Errorf("%s reads the same as %s, which is there already", id, have)
+			return fmt.Errorf("%s reads the same as %s, which already exists", id, have)
 		}
 	}
 	if rows := v.rows().ids[sliceid.Key(id)]; len(rows) > 0 {

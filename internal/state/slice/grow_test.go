@@ -111,8 +111,8 @@ func TestAddRefuses(t *testing.T) {
 	}{
 		{"no name", "needs a name", NewSlice{Name: " "}},
 		{"a bad id", `slice id "../x"`, NewSlice{Name: "x", ID: "../x"}},
-		{"an id that is there", "S-1 is there already", NewSlice{Name: "x", ID: "S-1"}},
-		{"an id of the graph", "S-3 is there already", NewSlice{Name: "x", ID: "S-3"}},
+		{"an id that is there", "S-1 already exists", NewSlice{Name: "x", ID: "S-1"}},
+		{"an id of the graph", "S-3 already exists", NewSlice{Name: "x", ID: "S-3"}},
 		{"an id of a row", "STATE.md has a row S-7", NewSlice{Name: "x", ID: "S-7"}},
 		{"an id that reads the same", "s01 reads the same as S-1", NewSlice{Name: "x", ID: "s01"}},
 		{"an unknown dependency", `no such slice: "S-4", did you mean`, NewSlice{Name: "x", Deps: []string{"S-4"}}},

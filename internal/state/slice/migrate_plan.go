@@ -125,7 +125,7 @@ func strictRows(text string) ([]Row, error) {
 		// two such files would collide on a case-insensitive file system
 		key := strings.ToLower(r.ID)
 		if first := seen[key]; first > 0 {
-			return nil, fmt.Errorf("%s line %d: %s is there already, in line %d: remove one, then run gl migrate again", path, n, r.ID, first)
+			return nil, fmt.Errorf("%s line %d: %s already exists, in line %d: remove one, then run gl migrate again", path, n, r.ID, first)
 		}
 		seen[key] = n
 		rows = append(rows, r)

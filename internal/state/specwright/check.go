@@ -39,7 +39,7 @@ func known(status string) bool {
 func (s *State) checkWork() []tracker.Complaint {
 	var all []tracker.Complaint
 	if s.Work != nil && !known(s.Work.Status) {
-		all = append(all, complain(fmt.Sprintf("currentWork has the status %q, which is none of the protocol", s.Work.Status),
+		all = append(all, complain(fmt.Sprintf("currentWork has the status %q, which the protocol doesn't have", s.Work.Status),
 			"edit "+StateFile+", or gl sw reset"))
 	}
 	for _, u := range s.Units {

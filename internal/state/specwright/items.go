@@ -170,7 +170,7 @@ func (m *itemMaker) unknown(it *plan.Item, status string) {
 		return
 	}
 	it.Status = Pending
-	it.WaitingFor = fmt.Sprintf("a person: status %q is none of the protocol", status)
+	it.WaitingFor = fmt.Sprintf("a person: unknown status %q", status)
 }
 
 // inHand fills in the current work or unit.

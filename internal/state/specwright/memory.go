@@ -1,7 +1,6 @@
 package specwright
 
 import (
-	"encoding/json"
 	"path/filepath"
 
 	"greenlight/internal/base/durable"
@@ -27,8 +26,7 @@ func (s *Store) remembers(st *State) bool {
 }
 
 func (s *Store) readMemory() (m memory, ok bool) {
-	data, err := durable.ReadFile(s.memoryPath())
-	ok = err == nil && json.Unmarshal(data, &m) == nil
+	ok = durable.ReadJSON(s.memoryPath(), &m) == nil
 	return m, ok
 }
 
@@ -41,12 +39,8 @@ func (s *Store) remember(st *State) error {
 	if have, ok := s.readMemory(); ok && have == m {
 		return nil
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
 	if err := durable.MkdirPrivate(filepath.Dir(s.memoryPath())); err != nil {
 		return err
 	}
-	return durable.WriteFile(s.memoryPath(), append(data, '\n'), 0o600)
+	return durable.WriteJSON(s.memoryPath(), m)
 }

@@ -66,5 +66,5 @@ func (s *State) next(v Verdict) Hint {
 	if s.Status() == Pending {
 		return Hint{"/sw-plan", "gl sw status", fmt.Sprintf("the work is %q: no one has begun it", s.Work.Status)}
 	}
-	return Hint{"/sw-status", "gl sw reset", "the status is none of the protocol"}
+	return Hint{"/sw-status", "gl sw reset", "the status is unknown"}
 }

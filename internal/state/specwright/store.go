@@ -194,7 +194,7 @@ func (s *Store) Init(ctx context.Context) error {
 		"  \"lock\": null,\n  \"lastUpdated\": %s\n}\n", quote(formatTime(s.Now())))
 	err = durable.Replace(s.path(), nil, []byte(text))
 	if errors.Is(err, durable.ErrChanged) {
-		err = fmt.Errorf("%s is there already: run gl sw status", StateFile)
+		err = fmt.Errorf("%s already exists: run gl sw status", StateFile)
 	}
 	return errors.Join(err, lock.Unlock())
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,6 +248,27 @@ func FuzzUpdate(f *testing.F) {
 			if raw, _ := again.Get(key); compact(t, raw) != want {
 				t.Fatalf("%q: %q became %q", data, want, raw)
 			}
+		}
+	})
+}
+
+// A repository's config.json chooses the gates: one that isn't understood switches none off.
+func FuzzReadConfig(f *testing.F) {
+	f.Add([]byte(`{"gates": ["build", "tests"], "commands": {"build": "make", "test": "make test"}}`))
+	f.Add([]byte(`{"gates": {"enabled": {"enabled": {"tests": {"enabled": 0}}}}, "commands": {"tests": 1}}`))
+	f.Add([]byte("\xef\xbb\xbf" + `{"gates": {"security": false, "x": true}}`))
+	root := f.TempDir()
+	path := filepath.Join(root, filepath.FromSlash(configFile))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := ReadConfig(root)
+		if c.Problem != "" && !slices.Equal(c.Gates, gateOrder()) {
+			t.Fatalf("%q: %q, and the gates are %q", data, c.Problem, c.Gates)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 
 // Unsaved is what is in a worktree and in none of its commits.
 type Unsaved struct {
-	Changed []string // paths that HEAD has otherwise, or hasn't got: what git ignores aside
+	Changed []string // paths that differ from HEAD or aren't in it, ignored ones excepted
 	Staged  []string // paths of the index that are neither in HEAD nor in the worktree
 	Ignored []string // ignored paths that are new
 }

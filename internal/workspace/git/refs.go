@@ -26,7 +26,7 @@ type Ref struct {
 
 var (
 	// ErrRefExists says that a ref to be made already exists, or one below or above it.
-	ErrRefExists = errors.New("the ref is there already")
+	ErrRefExists = errors.New("the ref already exists")
 	// ErrRefMoved says that a ref isn't where it was.
 	ErrRefMoved = errors.New("the ref has changed")
 	// ErrRefLocked says that another git is changing a ref, or was killed while it did.

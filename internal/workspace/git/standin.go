@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
 )
 
 // An agent can write every file of a repository inside its worktree: the configuration, which names
@@ -92,8 +93,8 @@ type copied struct {
 func (nr *nestedRepos) within(gitDir string) (*copied, error) {
 	for _, base := range []string{nr.g.w.Path, filepath.Join(nr.g.w.Admin, "modules"),
 		filepath.Join(nr.g.w.Common, "worktrees")} {
-		rel, err := filepath.Rel(base, gitDir)
-		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		rel, ok := paths.Below(base, gitDir)
+		if !ok || rel == "." {
 			continue
 		}
 		if err := durable.CheckBelow(base, gitDir); err != nil {

@@ -50,7 +50,7 @@ func (s *scratchTrees) git(ctx context.Context, input string, args ...string) (s
 // doesn't have it.
 type change struct {
 	mode, id, path string
-	added          bool // the first hasn't got it
+	added          bool // absent in the first
 }
 
 // gone reports whether the second tree doesn't have the path.

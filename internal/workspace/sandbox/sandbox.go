@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"greenlight/internal/base/environ"
+	"greenlight/internal/base/paths"
 )
 
 // Program is bubblewrap's program.
@@ -197,18 +198,13 @@ func (b *builder) hideSocket(value string, needed ...string) {
 		return
 	}
 	real, kind := b.probe(path)
-	if kind == None || slices.ContainsFunc(needed, func(n string) bool { return within(n, real) }) {
+	holds := func(name string) bool { _, below := paths.Below(real, name); return below }
+	if kind == None || slices.ContainsFunc(needed, holds) {
 		return
 	}
 	if over, ok := b.over(real); !ok || over.access >= private {
 		b.put(mount{path: real, access: hidden, kind: kind})
 	}
-}
-
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // addCaches mounts the sandbox's own caches over those in HOME. A cache missing from HOME can't

@@ -7,7 +7,6 @@ package scratch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,7 +107,7 @@ func tempDir(top string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rel, err := filepath.Rel(top, place); err != nil || filepath.IsLocal(rel) {
+	if _, inside := paths.Below(top, place); inside {
 		return "", fmt.Errorf("the temporary directory %s is in %s, which is to be copied: set TMPDIR to a directory outside", place, top)
 	}
 	return os.MkdirTemp(place, "greenlight-rehearsal-")
@@ -124,17 +123,13 @@ type mark struct {
 func markPath(root string) string { return statedir.Path(root, "runs", "scratch.json") }
 
 func (m mark) write() error {
-	data, err := json.Marshal(m)
-	if err == nil {
-		err = statedir.Make(m.Root)
-	}
-	if err == nil {
-		err = durable.MkdirPrivate(filepath.Dir(markPath(m.Root)))
-	}
-	if err != nil {
+	if err := statedir.Make(m.Root); err != nil {
 		return err
 	}
-	return durable.WriteFile(markPath(m.Root), append(data, '\n'), 0o600)
+	if err := durable.MkdirPrivate(filepath.Dir(markPath(m.Root))); err != nil {
+		return err
+	}
+	return durable.WriteJSON(markPath(m.Root), m)
 }
 
 // Is reports whether the project at root is a scratch copy.
@@ -144,8 +139,7 @@ func Is(root string) bool {
 }
 
 func find(root string) (m mark, ok bool) {
-	data, err := durable.ReadFile(markPath(root))
-	if err != nil || json.Unmarshal(data, &m) != nil {
+	if durable.ReadJSON(markPath(root), &m) != nil {
 		return mark{}, false
 	}
 	real, err := filepath.EvalSymlinks(root)

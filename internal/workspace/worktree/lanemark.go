@@ -1,8 +1,6 @@
 package worktree
 
 import (
-	"encoding/json"
-
 	"greenlight/internal/base/durable"
 )
 
@@ -16,8 +14,7 @@ type LaneMark struct {
 
 func (q *Queue) marks() map[string]LaneMark {
 	var all map[string]LaneMark
-	data, err := durable.ReadFile(q.at.markPath())
-	if err != nil || json.Unmarshal(data, &all) != nil || all == nil {
+	if durable.ReadJSON(q.at.markPath(), &all) != nil || all == nil {
 		return map[string]LaneMark{} // what can't be read says nothing
 	}
 	return all
@@ -33,11 +30,7 @@ func (q *Queue) SetMark(m LaneMark) error {
 		return nil
 	}
 	all[q.Ref()] = m
-	data, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(q.at.markPath(), append(data, '\n'), 0o600)
+	return durable.WriteJSON(q.at.markPath(), all)
 }
 
 // Moved reports whether the lane's tip isn't where gl has put it. That includes a lane without a

@@ -18,7 +18,8 @@ func (ls *Lineages) Lane(ctx context.Context) (*Lineage, error) {
 	return ls.bench(ctx, LaneSlice)
 }
 
-// Car is Lane for the worktree in which the lane tests one of several merges side by side: 1, 2, ….
+// Car is Lane for the worktree in which the lane tests one of several merges side by side, from 1
+// on.
 func (ls *Lineages) Car(ctx context.Context, k int) (*Lineage, error) {
 	return ls.bench(ctx, carPrefix+strconv.Itoa(k))
 }

@@ -94,11 +94,7 @@ func (ls *Lineages) Save(l *Lineage) error {
 	if err := durable.MkdirPrivate(ls.at.dir()); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(ls.at.file(l.System, l.Slice), append(data, '\n'), 0o600)
+	return durable.WriteJSON(ls.at.file(l.System, l.Slice), l)
 }
 
 // step records that the lineage has reached a phase.

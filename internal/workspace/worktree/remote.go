@@ -86,7 +86,8 @@ func (r *Repo) away(ctx context.Context, l *Lineage, f func(*Hold) error) error 
 
 // Spare keeps a commit that isn't the lineage's work, since another machine had taken that over,
 // under a WIP ref of its own. It returns the ref's directory.
-func (ss *Snapshots) Spare(ctx context.Context, l *Lineage, commit, why string) (prefix string, err error) {
+func (ss *Snapshots) Spare(ctx context.Context, l *Lineage, commit, why string) (prefix string,
+	err error) {
 	err = ss.numbered(ctx, l, func(k int, _ wips) error {
 		prefix = ss.at.wip(l) + "/" + strconv.Itoa(k)
 		return git.ChangeRefs(ctx, ss.common, why,

@@ -29,28 +29,34 @@ import (
 // By default some of all combinations are tried, by a seed of the day; GREENLIGHT_LONG=1 tries
 // each.
 
-// writable are files and directories that an agent in a sandbox can replace, by what they are.
-func writable(r *Repo, l *Lineage) map[string]string {
+// writable are files and directories that an agent in a sandbox can replace, and tests in the merge
+// queue's worktree car, by what they are.
+func writable(r *Repo, l, car *Lineage) map[string]string {
 	all := map[string]string{}
 	add := func(what, top string, names ...string) {
 		for _, n := range names {
 			all[what+" "+n] = filepath.Join(top, n)
 		}
 	}
-	add("worktree", l.Path, ".git", "a.txt", "sub", "sub/b.txt", ".gitignore", ".gitattributes",
-		".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
-		"nested/.git/config", "nested/.git/index", "nested/.git/refs", "nested/.git/packed-refs",
-		"nested/.git/objects")
-	add("admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD", "MERGE_HEAD",
-		"MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
-		"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules",
-		"BISECT_START", "CHERRY_PICK_HEAD")
+	for before, l := range map[string]*Lineage{"": l, ofTests: car} {
+		add(before+"worktree", l.Path, ".git", "a.txt", "sub", "sub/b.txt", ".gitignore",
+			".gitattributes", ".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
+			"nested/.git/config", "nested/.git/index", "nested/.git/refs",
+			"nested/.git/packed-refs", "nested/.git/objects")
+		add(before+"admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD",
+			"MERGE_HEAD", "MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
+			"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules",
+			"BISECT_START", "CHERRY_PICK_HEAD")
+	}
 	number := fmt.Sprint(l.N)
 	refs := filepath.FromSlash(r.Layout.branches(l.System, l.Slice))
 	add("ref", filepath.Join(r.Git.Common, refs), number, number+".lock", "99", "x")
 	add("log", filepath.Join(r.Git.Common, "logs", refs), number, "99", "x/y")
 	return all
 }
+
+// ofTests begins the names of what tests can replace, and of moments at which gl looks at that.
+const ofTests = "tests: "
 
 // replacements are what comes in the place of a file or directory. victim is a directory of the
 // person's.
@@ -113,13 +119,49 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		_, err := r.Cleaner.Remove(ctx, l)
 		return err
 	},
+	"a worker's push": func(ctx context.Context, r *Repo, l *Lineage) error {
+		if _, err := r.Inspect(ctx, l); err != nil {
+			return err
+		}
+		_, err := r.Snapshots.Take(ctx, l, SnapshotOptions{Last: true, Why: "test"})
+		w := r.Layout.Worktree(l).Exclusive()
+		_ = w.Adopt(ctx, l.Branch)
+		_, _, commitErr := w.CommitAll(ctx, l.Branch, "all")
+		return errors.Join(err, commitErr)
+	},
+	"a worker's next attempt": func(ctx context.Context, r *Repo, l *Lineage) error {
+		h, err := r.Make(ctx, l, Making{})
+		if err == nil {
+			err = errors.Join(h.Continue(ctx, l.Base), h.Release())
+		}
+		return err
+	},
+	"a worker's removal": func(ctx context.Context, r *Repo, l *Lineage) error {
+		return r.Cleaner.Discard(ctx, l)
+	},
+	ofTests + "the next ones": func(ctx context.Context, r *Repo, _ *Lineage) error {
+		l, err := r.Lineages.Car(ctx, 1)
+		if err != nil {
+			return err
+		}
+		h, err := r.Make(ctx, l, Making{})
+		if err != nil {
+			return err
+		}
+		err = h.Checkout(ctx, l.Base)
+		_, differsErr := h.SetupDiffers()
+		_, ignoredErr := r.Layout.Worktree(l).Ignored(ctx)
+		return errors.Join(err, differsErr, ignoredErr, h.Release())
+	},
 	"salvage": func(ctx context.Context, r *Repo, l *Lineage) error {
 		_, err := r.Archive.Kept(ctx)
 		_, leftErr := r.Cleaner.Leftovers(ctx)
 		return errors.Join(err, leftErr)
 	},
-	"nothing of its own": func(context.Context, *Repo, *Lineage) error { return nil },
+	nothingOfItsOwn: func(context.Context, *Repo, *Lineage) error { return nil },
 }
+
+const nothingOfItsOwn = "nothing of its own"
 
 // longestMoment is of all reads together, on a loaded machine: longestRead is of each.
 const longestMoment = 2 * time.Minute
@@ -127,11 +169,14 @@ const longestMoment = 2 * time.Minute
 func TestReplaced(t *testing.T) {
 	type combination struct{ what, by, when string }
 	var all []combination
-	sample, l := replacedBench(t)
-	for what := range writable(sample, l) {
+	sample, l, car := replacedBench(t)
+	for what := range writable(sample, l, car) {
 		for by := range replacements("") {
 			for when := range moments {
-				all = append(all, combination{what, by, when})
+				tests := strings.HasPrefix(what, ofTests)
+				if when == nothingOfItsOwn || tests == strings.HasPrefix(when, ofTests) {
+					all = append(all, combination{what, by, when})
+				}
 			}
 		}
 	}
@@ -179,17 +224,21 @@ func TestReplacedBefore(t *testing.T) {
 	}
 }
 
-func replacedBench(t *testing.T) (*Repo, *Lineage) {
+func replacedBench(t *testing.T) (r *Repo, l, car *Lineage) {
 	t.Helper()
 	root := project(t)
-	r := open(t, root)
+	r = open(t, root)
 	plan(t, r, "S-1")
 	l, err := r.Lineages.Get("", "S-1")
 	must(t, err)
-	h, err := r.Make(t.Context(), l, Making{})
+	car, err = r.Lineages.Car(t.Context(), 1)
 	must(t, err)
-	must(t, h.Release())
-	return r, l
+	for _, made := range []*Lineage{l, car} {
+		h, err := r.Make(t.Context(), made, Making{})
+		must(t, err)
+		must(t, h.Release())
+	}
+	return r, l, car
 }
 
 // replaced tries one combination. What took too long is tried once more: the machine may have been
@@ -206,16 +255,18 @@ func replaced(t *testing.T, what, by, when string) {
 }
 
 func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
-	r, l := replacedBench(t)
-	nested := filepath.Join(l.Path, "nested")
-	must(t, os.MkdirAll(nested, 0o755))
-	must(t, os.WriteFile(filepath.Join(nested, "file"), []byte("x"), 0o644))
-	gitIn(t, nested, "init", "-q")
+	r, l, car := replacedBench(t)
+	for _, top := range []string{l.Path, car.Path} {
+		nested := filepath.Join(top, "nested")
+		must(t, os.MkdirAll(nested, 0o755))
+		must(t, os.WriteFile(filepath.Join(nested, "file"), []byte("x"), 0o644))
+		gitIn(t, nested, "init", "-q")
+	}
 	must(t, os.WriteFile(filepath.Join(l.Path, "work.txt"), []byte("work\n"), 0o644))
 	victim := filepath.Join(t.TempDir(), "home")
 	must(t, os.MkdirAll(victim, 0o755))
 	must(t, os.WriteFile(filepath.Join(victim, "precious"), []byte("[core]\n"), 0o644))
-	path := writable(r, l)[what]
+	path := writable(r, l, car)[what]
 	if path == "" {
 		t.Fatalf("no place is called %s", what)
 	}
@@ -229,8 +280,9 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*longestMoment)
 	defer cancel()
 	watched := path
+	name, _ := strings.CutPrefix(what, ofTests)
 	content := by == "a huge file" &&
-		(what == "worktree a.txt" || what == "worktree sub" || what == "worktree sub/b.txt")
+		(name == "worktree a.txt" || name == "worktree sub" || name == "worktree sub/b.txt")
 	if content {
 		// Work is read whole, to keep it: that takes its own slice as long as the disk needs.
 		watched = ""
@@ -263,7 +315,7 @@ func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 		t.Errorf("main has %s, not one commit more than %s", got, main)
 	}
 	// For the removal of the test's directory.
-	_ = filepath.WalkDir(l.Path, func(path string, e fs.DirEntry, _ error) error {
+	_ = filepath.WalkDir(filepath.Dir(l.Path), func(path string, e fs.DirEntry, _ error) error {
 		if e != nil && e.IsDir() {
 			return os.Chmod(path, 0o755)
 		}

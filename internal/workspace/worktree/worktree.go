@@ -1,7 +1,7 @@
 // Package worktree owns the git worktrees in which agents work: their names and places, their
 // lineage files; it makes, inspects, saves and removes them, and lists leftovers. It doesn't know
-// the state of a slice or how an attempt ended: it is given an id and a commit. docs/design/worktrees.md
-// is the design.
+// the state of a slice or how an attempt ended: it is given an id and a commit.
+// docs/design/worktrees.md is the design.
 //
 // After a kill, the next call determines from git's own files how far things are. A person's
 // checkout is only read.
