@@ -48,7 +48,7 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage.`,
 		RunE:    func(*cobra.Command, []string) error { return runCost(app, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.by, "by", "slice", "what to add up by: slice, agent, day")
+	f.StringVar(&o.by, "by", "slice", "add up by `WHAT`: slice, agent, day")
 	f.StringVar(&o.since, "since", "",
 		"only what ended since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")

@@ -28,9 +28,9 @@ func newDo(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "do TEXT...",
 		Short: "Have agents do tasks side by side, in any git repository",
-		Long: `Have an agent work on each TEXT, side by side, each in a worktree and on a branch of its own. What an agent calls complete is merged,
-tested (test.command) and then merged, one after the other, into the branch that was checked out when gl first built something here, or
-git.target. gl status, gl review, gl diff and the other commands work on these tasks as on slices.
+		Long: `Have an agent work on each TEXT, side by side, each in a worktree and on a branch of its own. What an agent calls complete is
+tested on the merge (test.command) and then merged, one after the other, into the branch that was checked out when gl first built something
+here, or git.target. gl status, gl review, gl diff and the other commands work on these tasks as on slices.
 
 It needs no project. Without one, the state is kept in .greenlight at the top of the repository, where git ignores it; in a project, the
 tasks become slices of it. In a project of Specwright or GSD, use gl quick.
@@ -177,7 +177,7 @@ func notOurs(ctx context.Context, app *cmdutil.App, tasks []string) error {
 	if len(tasks) > 1 {
 		how += ", and so on"
 	}
-	return fmt.Errorf("%s keeps its state in %s, and gl do adds Greenlight's slices: %s", pr.Root, pr.System().Name, how)
+	return fmt.Errorf("gl do adds Greenlight slices, and %s is a %s project: %s", pr.Root, pr.System().Name, how)
 }
 
 // mayDo checks that agents can be started on tasks. It changes nothing.

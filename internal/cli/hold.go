@@ -24,8 +24,8 @@ func newHold(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hold [T]",
 		Short: "Pause launching agents, or lift a hold",
-		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds (--lift, or gl hold off). While the project is held, nothing is launched;
-agents that run go on. With --agent that is about one agent.
+		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds (--lift, or gl hold off).
+While the project is held, nothing is launched; running agents continue. With --agent, only that agent is held.
 
 gl itself holds an agent when it meets a rate limit, an empty account, a failed login or a service that doesn't answer, and when
 its client says that parallel.window_percent of a usage window is used. Agents with other accounts go on: gl slice --agent

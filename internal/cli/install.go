@@ -90,10 +90,10 @@ Exit codes: 0 installed, or nothing to do; 1 it failed; 2 wrong usage.`,
 
 func (p *placeFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.BoolVar(&p.global, "global", false, "install for you, in all projects")
-	f.BoolVar(&p.local, "local", false, "install for this project")
+	f.BoolVar(&p.global, "global", false, "for you, in all projects")
+	f.BoolVar(&p.local, "local", false, "for this project")
 	f.StringVar(&p.agent, "agent", install.Claude,
-		"install for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
+		"for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
 	_ = c.RegisterFlagCompletionFunc("agent",
 		cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
 }

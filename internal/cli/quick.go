@@ -14,7 +14,7 @@ func newQuick(app *cmdutil.App) *cobra.Command {
 		Long: `Run an agent on a small task that isn't a slice, test first: /gl:quick TEXT. It works in any git repository, and several
 can run at a time. In a project, gl changelog lists what it did.
 
-It has a worktree of its own where slices have (git.isolation), and is merged like one: gl merges its work, runs the tests, and
+It has a worktree of its own if slices have one (git.isolation), and is merged like one: gl merges its work, runs the tests, and
 moves your branch. If the tests fail or it conflicts, the same agent continues once.
 
 In a project of Specwright or GSD it works in the checkout, as units and phases do: the agent commits, and gl neither tests nor merges its

@@ -64,7 +64,7 @@ Exit codes: 0 reported; 1 it failed, or there is no project; 2 wrong usage.`,
 	f := c.Flags()
 	f.BoolVar(&o.open, "open", false, "open the HTML file in the browser")
 	f.StringVar(&o.since, "since", "",
-		"report on all since `WHEN`: how long ago, a time of day, a day, or a time")
+		"report on everything since `WHEN`: how long ago, a time of day, a day, or a time")
 	f.StringVar(&o.format, "format", "", "print `FORMAT`: html, md or json")
 	f.BoolVar(&o.json, "json", false, "the same as --format json")
 	cmdutil.CompleteFlag(c, "format", reportFormats)

@@ -18,9 +18,9 @@ func newSay(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "say ID TEXT",
 		Short: "Say something to an agent while it works",
-		Long: `Put a sentence into the conversation of a slice's agent. Claude Code reads it when the tool call ends that it is in. Where the agent takes no
-messages while it works, isn't running, or ends first, the sentence is kept for the slice's next start, and gl says so. The message is kept until an
-agent has it; one that may have been read before says so. If the slice is complete before that, the message is dropped, and gl says so.
+		Long: `Send a message to a slice's agent, as part of its conversation. Claude Code reads it when its current tool call ends. If the agent takes no
+messages while it works, isn't running, or ends first, the message is kept for the slice's next start, and gl says so. If it may have been read
+already, it is sent again with a note of that. If the slice is complete before an agent has read it, it is dropped, and gl tells you.
 
 Exit codes: 0 said, or kept; 1 the slice is complete or doesn't exist, or it can't be written; 2 wrong usage.`,
 		Example: "  gl say S-07 \"use the cents column, not the euros\"\n  gl say @quick.2 \"only the login page\"",

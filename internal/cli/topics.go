@@ -66,8 +66,8 @@ and prints a patch:
   exec gl state set "$GL_SLICE" waiting_for="Three patches failed: $(tail -n 1 "$out")"
 
 resume is optional. It is used for a slice whose earlier attempt was in a conversation, on the same account. The conversation is the
-session_id that the program printed in Claude Code's stream. One that ends without a word doesn't have the conversation any
-more, and is started again by command.
+session_id that the program printed in Claude Code's stream. If it ends without printing anything, the
+conversation is taken to be gone, and command starts it again.
 
 The agent starts in {dir}, in a session of its own, without a terminal, and with these variables:
 

@@ -332,7 +332,11 @@ func (w *webRun) invite(ctx context.Context) error {
 		address = tunnels[0]
 	}
 	link := address + "/login/" + token
-	w.app.IO.Printf("Log in once, within 10 minutes: %s\n", link)
+	what := "Log in once"
+	if w.reader {
+		what = "For reading only, once"
+	}
+	w.app.IO.Printf("%s, within 10 minutes: %s\n", what, link)
 	if w.listen != "" && w.app.IO.Terminal() != nil {
 		qrterminal.GenerateHalfBlock(link, qrterminal.L, w.app.IO)
 	}

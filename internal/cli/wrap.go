@@ -15,7 +15,7 @@ func newWrap(app *cmdutil.App) *cobra.Command {
 		Long: `Run an agent that adds contracts and locking tests around one boundary of existing code: /gl:wrap BOUNDARY. Without a
 boundary it chooses the most important one. It works in any git repository. Different boundaries can be wrapped at the
 same time, the same one can't. It is done when the agent has written contracts into .greenlight/CONTRACTS.md and a summary. It
-has a worktree of its own where slices have (git.isolation), and is merged like one.`,
+has a worktree of its own if slices have one (git.isolation), and is merged like one.`,
 		Example: "  gl wrap\n  gl wrap internal/payment",
 		RunE: func(c *cobra.Command, a []string) error {
 			t, err := newTask("wrap", a)

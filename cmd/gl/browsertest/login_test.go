@@ -86,7 +86,7 @@ func TestNotificationLinks(t *testing.T) {
 	}
 	p.open(link)
 	p.see("Your answer")
-	p.see("S-1 (Name of S-1) asks: which currency")
+	p.see("S-1 asks: which currency")
 	stranger := newPage(t)
 	stranger.open(link)
 	stranger.see("This browser isn't logged in.")

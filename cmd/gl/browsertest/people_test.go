@@ -57,6 +57,7 @@ func TestTwoPeople(t *testing.T) {
 	bob.click("button", "Send back")
 	bob.see("S-4 has changed since you looked at it")
 	bob.see("Nothing was done")
+	bob.see("You wrote: too long") // it isn't lost
 	if after := w.file("S-4"); after != before {
 		t.Errorf("S-4 changed:\n%s", after)
 	}
@@ -166,6 +167,11 @@ func TestWithoutScripts(t *testing.T) {
 	p.see("Needs you (4)")
 	p.click("nav a", "Report")
 	p.see("To do")
+	p.click("#failed-S-7 a", "log") // to the page, not to a file of this machine
+	p.see("S-7: log of attempt 1")
+	p.click("nav a", "Report")
+	p.click("nav a", "Board")
+	p.see("Needs you (4)")
 	p.open(w.web.at) // which knows nothing of the session without a script
 	p.see("isn't logged in")
 	p.login(w.link())

@@ -205,7 +205,7 @@ func (g *Guard) session(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if role != Person {
-			refuse(w, r, http.StatusForbidden, "This is a link for reading.")
+			refuse(w, r, http.StatusForbidden, "This session is for reading only.")
 			return
 		}
 	}

@@ -121,7 +121,8 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list,
 			Pending{Kind: PendingProposal, Why: why, Commands: []string{q.Command()}})
 	}
-	if s := lane.ReadStatus(pr.Runs.Files.Dir()); len(s.Waiting()) > 0 {
+	s := lane.ReadStatus(pr.Runs.Files.Dir())
+	if len(s.Waiting()) > 0 && (s.Reason != "" || !runs(pr)) { // a run is about to merge the rest
 		why := strings.Join(s.Waiting(), ", ")
 		if len(s.Undone) == 0 && plan.Tested(p, s.Waiting()) {
 			why += ": tested,"
@@ -142,6 +143,12 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list, held)
 	}
 	return list
+}
+
+// runs reports whether a run is under way.
+func runs(pr *project.Project) bool {
+	leader, err := pr.Runs.Control.Leader()
+	return err == nil && leader != ""
 }
 
 // ToApprove returns the slices in a plan's scope that will await approval once they are built, and
@@ -172,11 +179,14 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 
 // CommandText returns the commands on one line: another system's are steps, one after the other,
 // gl's own are alternatives.
-func (w *Pending) CommandText() string {
+func (w *Pending) CommandText() string { return strings.Join(w.Commands, w.Between()) }
+
+// Between returns the text between two of the commands.
+func (w *Pending) Between() string {
 	if w.Foreign {
-		return strings.Join(w.Commands, plan.Then)
+		return plan.Then
 	}
-	return strings.Join(w.Commands, ", or ")
+	return ", or "
 }
 
 // ruling returns the gate's answers about the work; nil if it wasn't asked.
@@ -234,7 +244,7 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 	return w
 }
 
-// longestSummary is the number of bytes read of a summary.
+// longestSummary is the number of bytes shown of a summary, and of a slice's file.
 const longestSummary = 64 << 10
 
 // PlaceOf returns the project's directory in the worktree of a slice, or the root.
@@ -258,6 +268,23 @@ func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 	}
 	field, _ := f.Get("contracts")
 	return contracts.ReadBook(PlaceOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
+}
+
+// Task returns what a slice's file asks for: its text without the title, "" for none.
+func Task(pr *project.Project, id string) string {
+	if pr.Slices == nil {
+		return ""
+	}
+	f, err := pr.Slices.Read(id)
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(f.Body())
+	if strings.HasPrefix(text, "# ") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	text = strings.TrimSpace(text)
+	return strings.ToValidUTF8(text[:min(len(text), longestSummary)], "\ufffd")
 }
 
 // Summary returns the first paragraph of the summary that a slice's session has written, "" for

@@ -74,7 +74,8 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), deedTime)
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(deedTime))
-	said, err := s.act(ctx, r.PathValue("action"), requestOf(r.PostForm), r.PostForm.Get("seen"))
+	asked := requestOf(r.PostForm)
+	said, err := s.act(ctx, r.PathValue("action"), asked, r.PostForm.Get("seen"))
 	s.hub.refreshNow(ctx)
 	code := http.StatusOK
 	if err != nil {
@@ -91,6 +92,9 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 		}
 		writeJSON(w, code, map[string]string{key: said})
 		return
+	}
+	if err != nil {
+		said += sanitize.Text(asked.wrote())
 	}
 	base := httpguard.Of(r).Base
 	back := base
@@ -112,6 +116,19 @@ func requestOf(form url.Values) request {
 		}
 	}
 	return r
+}
+
+// wrote returns what the person wrote, for the page that says that nothing was done: a form that was
+// sent is empty again.
+func (r *request) wrote() string {
+	var b strings.Builder
+	if r.text != "" {
+		b.WriteString("\nYou wrote: " + r.text)
+	}
+	for _, c := range r.comments {
+		b.WriteString("\nYou wrote on " + c.at + ": " + c.text)
+	}
+	return b.String()
 }
 
 func (s *Server) act(ctx context.Context, action string, r request, shown string) (string, error) {
@@ -325,7 +342,7 @@ func stop(ctx context.Context, _ *Server, pr *project.Project, r request) (strin
 }
 
 func land(_ context.Context, s *Server, pr *project.Project, _ request) (string, error) {
-	return "Merging what is tested and not merged yet", s.workQueue(pr, true)
+	return "Merging what is tested. What can't be merged yet stays on this page, with the reason", s.workQueue(pr, true)
 }
 
 func lift(ctx context.Context, _ *Server, pr *project.Project, _ request) (string, error) {

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
 	"greenlight/internal/show/live"
+	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
 )
 
@@ -92,7 +93,8 @@ func (h *hub) take(l live.Look) {
 	}
 }
 
-// digest sums up what pages show. What changes with the clock alone isn't news.
+// digest sums up what pages show. What changes with the clock alone isn't news, except once a minute
+// while agents run: pages show since when each has been silent, and how long the rest takes.
 func (l *look) digest() [32]byte {
 	type row struct {
 		view.Row
@@ -105,6 +107,9 @@ func (l *look) digest() [32]byte {
 		Counts  view.Counts
 		Cost    string
 		Hold    any
+		Notes   []status.Note
+		Tasks   []string
+		Minute  time.Time
 		Err     string
 	}
 	all.Pending, all.Leader = l.pending, l.leader
@@ -113,6 +118,10 @@ func (l *look) digest() [32]byte {
 			all.Rows = append(all.Rows, row{Row: r})
 		}
 		all.Counts, all.Cost, all.Hold = m.Counts, m.Cost.String(), m.Plan.InEffect()
+		all.Notes, all.Tasks = status.Notes(m), status.Tasks(m)
+		if m.Counts.Running+m.Counts.Merging > 0 {
+			all.Minute = m.Now.Truncate(time.Minute)
+		}
 	}
 	if l.err != nil {
 		all.Err = l.err.Error()

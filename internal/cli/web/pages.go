@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/base/httpguard"
 	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
@@ -32,6 +33,7 @@ import (
 // A button is an action with its form.
 type button struct {
 	Do, Label string
+	Hint      string // what it does, if the label doesn't say
 	Ask       string // the label of a text; "" for none
 	Needed    bool   // the text must be there
 	Primary   bool
@@ -47,6 +49,7 @@ type card struct {
 	Seen            string // what is shown, for the action
 	Buttons         []button
 	Commands        []string
+	Between         string // them: one after the other, or one of them
 	Proposals       []string
 	Here            bool     // its buttons are shown here: there is nothing more to see
 	At              []string // lines to comment on, FILE:LINE
@@ -117,7 +120,7 @@ func (s *Server) needs(w http.ResponseWriter, r *http.Request) {
 // card returns what waits with its buttons; seen is what is shown of a slice.
 func (s *Server) card(p *ops.Pending, of *plan.Plan, seen ops.Seen) card {
 	c := card{ID: p.ID, Title: inbox.Title(p), Kind: string(p.Kind), Commands: p.Commands,
-		Here: p.ID == ""}
+		Between: p.Between(), Here: p.ID == ""}
 	for _, q := range p.Proposals {
 		c.Proposals = append(c.Proposals, q.Command())
 	}
@@ -145,7 +148,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 	accept := button{Do: "accept", Label: "Accept", Primary: true, Ask: noteLabel, Aside: true}
 	retry := button{Do: "retry", Label: "Retry", Ask: "What should its agent know? (optional)",
 		Primary: true}
-	fresh := button{Do: "fresh", Label: "Start over", Ask: retry.Ask, Aside: true}
+	fresh := button{Do: "fresh", Label: "Start over", Ask: retry.Ask, Aside: true,
+		Hint: "Begins a new branch; the old one stays."}
 	switch p.Kind {
 	case ops.PendingQuestion:
 		return []button{{Do: "answer", Label: "Answer", Ask: "Your answer", Needed: true,
@@ -245,18 +249,15 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 		frame
 		Bar, Leader, Cost, Left string
 		Slots, Used             int
-		Held                    []string
-		Queue                   []string
+		Notes                   []status.Note
+		Tasks                   []string
 		Groups                  []group
 		Now                     time.Time
 	}{frame: s.frame(r, "Board"), Bar: m.Counts.Bar(m.Plan, m.Now), Leader: l.leader,
 		Cost: m.Cost.String(), Slots: l.slots, Used: m.Counts.Running, Now: m.Now,
-		Held: status.Holds(m.Plan, m.Now)}
+		Notes: status.Notes(m), Tasks: status.Tasks(m)}
 	if m.ETA != nil {
 		page.Left = view.Left(m.Plan, *m.ETA, m.Now)
-	}
-	for _, row := range m.In(view.Merging) {
-		page.Queue = append(page.Queue, row.ID+": "+row.Text)
 	}
 	page.Groups = groups(m, r.FormValue("group"))
 	s.show(w, http.StatusOK, "board", page)
@@ -294,6 +295,7 @@ type item struct {
 	ID, Name, State, Reason string
 	Group                   string
 	Hops                    []string // what holds it up
+	Task                    string   // what its file asks for
 	Commands                []string // that help
 }
 
@@ -368,14 +370,16 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	why := p.Why(st.ID, now)
 	page := &slicePage{frame: s.frame(r, st.ID), Work: work{ID: st.ID}, Item: item{ID: st.ID,
 		Name: st.Name, State: why.State, Group: view.GroupOf(st).String(),
-		Hops: p.Hops(st.ID, now), Commands: explain.Help(p, why, now).Next}}
+		Hops: p.Hops(st.ID, now), Task: ops.Task(pr, st.ID), Commands: explain.Help(p, why, now).Next}}
 	why.Next = nil
 	page.Item.Reason = why.String()
 	in := inbox.NewReader(ctx, pr, func(string) {})
 	seen := ops.Look(ctx, pr, st)
 	if i := slices.IndexFunc(l.pending, func(p ops.Pending) bool { return p.ID == st.ID }); i >= 0 {
 		waits := &l.pending[i]
-		c := s.card(waits, p, seen)
+		brief := *waits
+		brief.Name = "" // the page's title has it
+		c := s.card(&brief, p, seen)
 		c.Here, c.At = true, places(r.URL.Query()["at"])
 		page.Card, page.Work.Facts = &c, in.Facts(ctx, waits)
 		if waits.Kind == ops.PendingRed {
@@ -504,16 +508,18 @@ func (s *Server) logPart(w http.ResponseWriter, r *http.Request, rec *attempt.Re
 		Lines        []string
 		Older, Newer string
 	}{frame: s.frame(r, id+" log"), ID: id, N: rec.ID.N, Lines: part.Lines}
-	link := func(back int) string {
-		return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), page.N, back)
-	}
 	if part.More {
-		page.Older = link(back + 1)
+		page.Older = logPath(id, page.N, back+1)
 	}
 	if back > 0 {
-		page.Newer = link(back - 1)
+		page.Newer = logPath(id, page.N, back-1)
 	}
 	s.show(w, http.StatusOK, "log", page)
+}
+
+// logPath returns the path of the part of a log that lies back parts before its end.
+func logPath(id string, n, back int) string {
+	return fmt.Sprintf("slice/%s/log?attempt=%d&back=%d", url.PathEscape(id), n, back)
 }
 
 // mostEvents is how many events the history of a slice shows, the last ones.
@@ -607,6 +613,22 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	}{s.frame(r, id+" diff"), id, p})
 }
 
+// site returns where the links of the report lead: to the pages of slices and of logs.
+func (s *Server) site(base string) report.Site {
+	page := func(file string) string {
+		e, ok := attempt.OfFile(file)
+		switch {
+		case !ok || s.known(e.Slice) == nil:
+			return ""
+		case strings.HasPrefix(file, "log/"):
+			return base + logPath(e.Slice, e.N, 0)
+		}
+		return base + "slice/" + url.PathEscape(e.Slice)
+	}
+	return report.Site{Record: page, Pages: []report.Link{
+		{Address: base, Text: "Needs you"}, {Address: base + "board", Text: "Board"}}}
+}
+
 // report is the report of the last run. It is a page of its own that brings its styles along, and
 // no scripts.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
@@ -630,7 +652,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var b bytes.Buffer
-	if err := d.HTML(&b, pr.Runs.Files.Dir()); err != nil {
+	if err := d.Page(&b, s.site(httpguard.Of(r).Base)); err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/term"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/linecolor"
 	"greenlight/internal/show/rowlayout"
@@ -35,6 +36,13 @@ var templates = sync.OnceValue(func() *template.Template {
 		"agent": rowlayout.AgentName,
 		// what a template of several values gets
 		"pair": func(page any, c any) any { return struct{ Page, Card any }{page, c} },
+		"then": func() string { return plan.Then },
+		"steps": func(commands []string, between string) any {
+			return struct {
+				Commands []string
+				Between  string
+			}{commands, between}
+		},
 		"patch": func(base, id string, p *patch) any {
 			return struct {
 				Base, ID string
@@ -49,11 +57,17 @@ var templates = sync.OnceValue(func() *template.Template {
 		},
 		"duration": func(d *time.Duration) string { return plan.Age(*d) },
 		"slug":     slug,
+		"tone":     toneOf,
 	}).ParseFS(templateFiles, "templates/*.html"))
 })
 
 // slug returns the name of a group as a class and in addresses: "needs-you".
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
+
+// toneOf returns the class of a line that has a color on a terminal.
+func toneOf(c term.Color) string {
+	return map[term.Color]string{term.Yellow: "warn", term.Red: "bad"}[c]
+}
 
 func textOf(v any) string {
 	if s, ok := v.(string); ok {

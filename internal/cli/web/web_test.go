@@ -254,6 +254,26 @@ func TestPagesHaveDocuments(t *testing.T) {
 	}
 }
 
+// The board has what gl status shows besides the rows.
+func TestBoardHasTheNotesOfStatus(t *testing.T) {
+	files := morning()
+	files["slices/S-5.md"] = slice("status: complete; step: complete; completed: 2026-01-02")
+	b := newBrowser(t, files)
+	if page := b.page("board"); !strings.Contains(page, `<p class="warn">Unverified: S-5`) {
+		t.Error(page)
+	}
+}
+
+// The page of a slice has what its file asks for, as text.
+func TestPageHasTheTask(t *testing.T) {
+	files := morning()
+	files["slices/S-2.md"] += "\n## Acceptance criteria\n- the mail names the order " + hostile + "\n"
+	page := newBrowser(t, files).page("slice/S-2")
+	if want := "## Acceptance criteria\n- the mail names the order &lt;script&gt;"; !strings.Contains(page, want) {
+		t.Errorf("%s\nwithout %s", page, want)
+	}
+}
+
 // Calls of tools are folded, and what the agent says isn't. All of it is there, as text.
 func TestLogIsFolded(t *testing.T) {
 	got := string(logHTML([]string{"hello <b>", "> Bash: ls", "> Edit: a.go", "  - old", "| gl-test > Bash: go test", "",

@@ -20,6 +20,9 @@ func TestTrain(t *testing.T) {
 		w.alone = rapid.Bool().Draw(t, "alone")
 		n := rapid.IntRange(1, 20).Draw(t, "entries")
 		rare := func(what string) bool { return rapid.IntRange(0, 6).Draw(t, what) == 0 }
+		if rare("nothing is known of the base") {
+			delete(w.verdicts, "")
+		}
 		for i := range n {
 			for j := range i {
 				if rapid.IntRange(0, 12).Draw(t, "pair") == 0 {
@@ -52,6 +55,9 @@ func TestTrain(t *testing.T) {
 				w.width = rapid.IntRange(1, 8).Draw(t, "width")
 			default:
 				w.finish(1 << 30)
+				if steps < 5*n && rare("killed before it acts on that") {
+					w.kill()
+				}
 			}
 			w.decide()
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -246,6 +247,23 @@ func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
 		}
 	}
 	return entries, nil
+}
+
+// OfFile returns the attempt whose record or log a file of .greenlight/runs is, such as
+// log/S-01.3.log.
+func OfFile(file string) (Entry, bool) {
+	dir, name := path.Split(file)
+	switch dir {
+	case "live/":
+		return parseLive(name)
+	case "done/":
+		return parseSettled(name)
+	case "log/":
+		base, isLog := strings.CutSuffix(name, ".log")
+		e, ok := parseLive(base + ".json")
+		return e, ok && isLog
+	}
+	return Entry{}, false
 }
 
 // parseLive takes ID.N.json apart. Ids may hold dots, so it goes from the right.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -185,5 +186,19 @@ func TestWriterNeedsTheLock(t *testing.T) {
 			}()
 			b.store.Within(held)
 		}()
+	}
+}
+
+// The names of records and logs tell whose they are; ids may have dots.
+func TestOfFile(t *testing.T) {
+	for file, want := range map[string]string{"live/S-01.3.json": "S-01 3", "done/02.1.4.red.json": "02.1 4", "log/S-01.3.log": "S-01 3",
+		"log/S-01.3.tests.log": "", "live/S-01.3.log": "", "S-01.3.json": "", "done/../S-1.1.red.json": "", "log/S-01.x.log": ""} {
+		got := ""
+		if e, ok := OfFile(file); ok {
+			got = fmt.Sprint(e.Slice, " ", e.N)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
 	}
 }

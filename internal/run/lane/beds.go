@@ -151,8 +151,8 @@ func (b *beds) inUse(bed *bed) bool {
 	return slices.ContainsFunc(b.runs, func(r *run) bool { return r.bed == bed })
 }
 
-// isPrepared reports whether a bed is being prepared. If there are workers, more tests may begin than
-// there are beds that are ready.
+// isPrepared reports whether a bed is being prepared. If there are workers, more tests may begin
+// than there are beds that are ready.
 func (b *beds) isPrepared(bed *bed) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -419,7 +419,7 @@ func (c *cars) act(ctx context.Context, d train.Decision) error {
 			return err
 		}
 	}
-	return c.signs.show(ctx, d.Cars, c.coupling.queue, c.beds.runs)
+	return c.signs.show(ctx, d.Cars, c.coupling.queue, c.beds.runs, c.verdict)
 }
 
 // start starts a run, unless all worktrees are still in use.
@@ -522,7 +522,7 @@ type sign struct {
 
 // show has the records say where they are.
 func (s *signs) show(ctx context.Context, list []train.Car, queue map[string]*attempt.Record,
-	runs []*run) error {
+	runs []*run, verdict func(tree string) train.Verdict) error {
 	if s.shown == nil {
 		s.shown = map[string]sign{}
 	}
@@ -537,7 +537,7 @@ func (s *signs) show(ctx context.Context, list []train.Car, queue map[string]*at
 			continue
 		}
 		seen[car.Entry] = true
-		if err := s.put(ctx, signOf(car, position, r, queue, runs)); err != nil {
+		if err := s.put(ctx, signOf(car, position, r, queue, runs, verdict)); err != nil {
 			return err
 		}
 	}
@@ -566,7 +566,7 @@ func labels(names []string, queue map[string]*attempt.Record) []string {
 
 // signOf returns what the record of a car is to say.
 func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*attempt.Record,
-	runs []*run) sign {
+	runs []*run, verdict func(tree string) train.Verdict) sign {
 	on := labels(car.Ahead, queue)
 	running := slices.ContainsFunc(runs, func(o *run) bool {
 		return !o.ended && o.job.Tip.Tree == car.Tip.Tree
@@ -588,8 +588,10 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 		s.text = "testing"
 	case running:
 		s.text = "testing on top of " + behind
-	case behind != "":
+	case behind != "" && verdict(car.Tip.Tree) == train.Green:
 		s.text = "tested; merges after " + behind
+	case behind != "": // what is repeated alone goes first, or memory is short
+		s.text = "waiting to be tested on top of " + behind
 	}
 	if s.train.Aside != "" {
 		s.text = "set aside: " + s.train.Aside

@@ -246,18 +246,27 @@ func (s *site) heard(text string) bool {
 	return slices.ContainsFunc(s.said, func(line string) bool { return strings.Contains(line, text) })
 }
 
-// needsPort is for test.extra: tests that fail if others run at the same time. Of the first four each
-// waits for the others. %q is a directory of theirs.
-const needsPort = `cd %q
-: > at.$$
-echo >> begun
+// needsPort is for test.extra: tests that fail if others run at the same time. Each run of a tree
+// that hasn't failed yet waits for another run until two failures have vanished, so that which runs
+// meet isn't left to chance. The first %q is a directory of theirs, the second one runs/train.json.
+const needsPort = `tree=$(git rev-parse HEAD^{tree})
+cd %q
+exec 9>at.$$
+flock 9
+vanished() { awk '/"vanished"/,/]/' %q 2>/dev/null | grep -c true; }
+met() {
+	for other in at.*; do
+		[ $other = at.$$ ] || flock -n $other true || { : > met.${other#at.}; : > met.$$; }
+	done
+	[ -e met.$$ ]
+}
 i=0
-while [ "$(wc -l < begun)" -lt 4 ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done
-for other in at.*; do
-	pid=${other#at.}
-	[ "$pid" != $$ ] && kill -0 "$pid" 2>/dev/null && : > "met.$pid" && : > met.$$
+until met || [ -e failed.$tree ] || [ "$(vanished)" -ge 2 ] || [ $i -ge 200 ]; do # none comes where the queue waits for this one
+	sleep 0.05 9>&-
+	i=$((i+1))
 done
 if [ -e met.$$ ]; then
+	: > failed.$tree
 	echo in use
 	exit 1
 fi
@@ -271,7 +280,8 @@ func TestCarsThatShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, config)
 			s.measuredBefore()
-			s.write("test.extra", fmt.Sprintf(needsPort, t.TempDir()))
+			s.write("test.extra", fmt.Sprintf(needsPort, t.TempDir(),
+				filepath.Join(s.root, ".greenlight/runs/train.json")))
 			s.git("add", "-A")
 			s.git("commit", "-qm", "tests that need a port")
 			recs := s.queueSeveral(5, own)

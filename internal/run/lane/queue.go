@@ -184,6 +184,9 @@ func (q *Queue) unlessBusy(ctx context.Context, f func(context.Context, *turn) e
 	return err
 }
 
+// IsWorked reports whether a process works the queue.
+func (q *Queue) IsWorked() bool { return q.busy() != "" }
+
 // busy names the process that works the queue, "" for none.
 func (q *Queue) busy() string {
 	who, err := durable.Holder(q.Repo.Queue.LockFile())

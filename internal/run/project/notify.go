@@ -55,9 +55,19 @@ const webURLKey = "web.url"
 // web reads the section of that name.
 func (c *Config) web(s *section) {
 	s.get("url", func(raw json.RawMessage) error {
-		err := address(raw, &c.WebURL)
-		c.WebURL = strings.TrimRight(c.WebURL, "/")
-		return err
+		var text string
+		if err := address(raw, &text); err != nil {
+			return err
+		}
+		u, err := url.Parse(strings.TrimRight(text, "/"))
+		if err != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			return errors.New("must be a URL without a path, such as https://box.example")
+		}
+		// as browsers name it: a port that goes without saying isn't in their headers
+		u.Host = strings.ToLower(u.Host)
+		u.Host = strings.TrimSuffix(u.Host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
+		c.WebURL = u.String()
+		return nil
 	})
 }
 

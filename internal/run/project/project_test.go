@@ -57,6 +57,10 @@ func TestConfig(t *testing.T) {
 					SetupLimit: 30 * time.Second, SnapshotEvery: time.Minute, SnapshotMB: 128, Asked: true, Deliver: "branch", Land: "squash"}
 			}), nil},
 		{`{"git": {"setup": "", "teardown": []}}`, d, nil},
+		{`{"web": {"url": "https://Box.example:443/"}}`, changed(func(c *Config) { c.WebURL = "https://box.example" }), nil},
+		{`{"web": {"url": "http://box.example:4711"}}`, changed(func(c *Config) { c.WebURL = "http://box.example:4711" }), nil},
+		{`{"web": {"url": ""}}`, d, nil},
+		{`{"web": {"url": "https://box.example/gl"}}`, d, []string{"web.url must be a URL without a path"}},
 		{`{"git": {"isolation": "yes", "target": 1, "worktrees": "a\nb", "branch_prefix": "a..b", "setup": {}, "teardown": [""], "setup_minutes": 0,
 			"snapshot_minutes": "5", "snapshot_mb": 0.5}}`, d, []string{"git.isolation must be", "git.target", "git.worktrees", "git.branch_prefix", "git.setup ",
 			"git.teardown", "git.setup_minutes", "git.snapshot_minutes", "git.snapshot_mb"}},

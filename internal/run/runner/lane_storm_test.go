@@ -121,7 +121,8 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	}
 	s.put("list", list)
 	s.put("test.sh", harvest)
-	s.hoard(farmer, "true", fmt.Sprintf(`}, "test": {"command": "sh test.sh", "parallel": %s}`, parallel))
+	// the person may be elsewhere when the first slice is built, which would make that the target
+	s.hoard(farmer, "true", fmt.Sprintf(`, "target": "work"}, "test": {"command": "sh test.sh", "parallel": %s}`, parallel))
 	counts["rounds with test.parallel "+parallel]++
 	person := s.person()
 	var p *gitPerson

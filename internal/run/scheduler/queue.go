@@ -28,6 +28,8 @@ type queueJobs struct {
 	at     time.Time // when that was
 	sent   string    // queued.news when those that wait for the base were last sent back
 	nudged string    // queued.news when a job that ran was last told of it
+
+	elsewhere bool // when the last job ended, another process was working the queue
 }
 
 // queued is what awaits the merge queue.
@@ -85,6 +87,9 @@ func (q *queueJobs) work(now queued) {
 	if q.lane == nil || now.news == "" {
 		return
 	}
+	if q.elsewhere && !q.lane.IsWorked() { // it may have been killed
+		q.elsewhere, q.seen = false, ""
+	}
 	if q.busy {
 		if now.news != q.nudged {
 			q.nudged = now.news
@@ -101,16 +106,18 @@ func (q *queueJobs) work(now queued) {
 
 // over takes in the end of a job, and returns the error to report.
 func (q *queueJobs) over(err error) error {
-	q.busy = false
+	q.busy, q.elsewhere = false, q.lane.IsWorked()
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
 }
 
-// pending reports whether something in the queue may still move by itself.
+// pending reports whether something in the queue may still move by itself: also where another
+// process works the queue, as the wrapper of an attempt whose run was killed.
 func (q *queueJobs) pending(now queued, stopping bool) bool {
-	return q.busy || q.lane != nil && !stopping && now.news != q.seen && now.news != ""
+	return q.busy || q.lane != nil && !stopping && now.news != "" &&
+		(now.news != q.seen || q.elsewhere)
 }
 
 // sendBack lets attempts continue that wait because the base is red, once nothing else can make it

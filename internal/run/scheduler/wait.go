@@ -71,6 +71,9 @@ func (s *scheduler) nextLook() time.Duration {
 	if s.waitsForWorkers() {
 		next = min(next, workerLook)
 	}
+	if s.queueJobs.elsewhere { // no file event tells that its process was killed
+		next = min(next, tick)
+	}
 	next = s.stateFile.due(next)
 	if rest := s.turns.pause(s.cfg.Pace.Stagger); rest > 0 {
 		next = min(next, rest)

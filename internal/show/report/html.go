@@ -38,18 +38,39 @@ type shares struct {
 // HTML writes the document as one self-contained page. base is the prefix of links to records: ""
 // for a page in .greenlight/runs, otherwise that directory's path.
 func (d *Document) HTML(w io.Writer, base string) error {
-	link := func(path, text string) template.HTML {
-		text = template.HTMLEscapeString(sanitize.Line(text))
-		if path == "" {
-			return template.HTML(text)
-		}
+	return d.Page(w, Site{Record: func(path string) string {
 		u := url.URL{Path: path}
 		if base != "" {
 			u = url.URL{Scheme: "file", Path: strings.TrimSuffix(base, "/") + "/" + path}
 		}
-		return template.HTML(`<a href="` + template.HTMLEscapeString(u.String()) + `">` + text + `</a>`)
+		return u.String()
+	}})
+}
+
+// A Site is what is around a page.
+type Site struct {
+	Record func(path string) string // the address of a file in .greenlight/runs; "" for none
+	Pages  []Link                   // the others
+}
+
+// A Link leads to another page.
+type Link struct{ Address, Text string }
+
+// Page writes the document as one page of a site. It brings its styles along, and has no scripts.
+func (d *Document) Page(w io.Writer, in Site) error {
+	link := func(path, text string) template.HTML {
+		text = template.HTMLEscapeString(sanitize.Line(text))
+		address := ""
+		if path != "" {
+			address = in.Record(path)
+		}
+		if address == "" {
+			return template.HTML(text)
+		}
+		return template.HTML(`<a href="` + template.HTMLEscapeString(address) + `">` + text + `</a>`)
 	}
-	t, err := template.New("page").Funcs(d.funcs()).Funcs(template.FuncMap{"link": link}).Parse(page)
+	t, err := template.New("page").Funcs(d.funcs()).Funcs(template.FuncMap{"link": link,
+		"pages": func() []Link { return in.Pages }}).Parse(page)
 	if err != nil {
 		return err
 	}
@@ -165,7 +186,7 @@ func testsOf(l Landed) string {
 	case l.After == nil && l.New != nil:
 		return plan.Gain(*l.New)
 	case l.After == nil && l.Counted > 0:
-		return fmt.Sprintf("%d by its agent's count", l.Counted)
+		return fmt.Sprintf("%d reported", l.Counted)
 	case l.After == nil:
 		return orDash("")
 	case l.New == nil:

@@ -55,25 +55,41 @@ func (s Screen) top(m *view.Model) string {
 	return term.Cut(line, s.Width)
 }
 
-// at returns the lines of the fields at the head or the foot.
-func (s Screen) at(where place, m *view.Model) []string {
-	var list []string
+// A Note is a line above or below the rows.
+type Note struct {
+	Text  string
+	Color term.Color
+	wraps bool
+}
+
+// Notes returns what gl status shows besides its first line, the rows and the tasks.
+func Notes(m *view.Model) []Note { return append(notes(head, m), notes(foot, m)...) }
+
+func notes(where place, m *view.Model) []Note {
+	var list []Note
 	for _, f := range fields {
 		if f.place != where {
 			continue
 		}
-		text := f.words(m)
-		if text == "" {
-			continue
+		if text := f.words(m); text != "" {
+			for line := range strings.SplitSeq(text, "\n") {
+				list = append(list, Note{line, f.color(m), f.wraps})
+			}
 		}
-		color := f.color(m)
+	}
+	return list
+}
+
+// at returns the lines of the fields at the head or the foot.
+func (s Screen) at(where place, m *view.Model) []string {
+	var list []string
+	for _, n := range notes(where, m) {
+		text := n.Text
+		if n.wraps {
+			text = term.Wrap(text, s.Width, 2)
+		}
 		for line := range strings.SplitSeq(text, "\n") {
-			if f.wraps {
-				line = term.Wrap(line, s.Width, 2)
-			}
-			for line := range strings.SplitSeq(line, "\n") {
-				list = append(list, s.line(color, line))
-			}
+			list = append(list, s.line(n.Color, line))
 		}
 	}
 	return list
@@ -104,13 +120,22 @@ func (s Screen) rows(m *view.Model) []string {
 
 // tasks returns the open tasks.
 func (s Screen) tasks(m *view.Model) []string {
-	open := m.Plan.Snapshot.Tasks
+	open := Tasks(m)
 	if len(open) == 0 {
 		return nil
 	}
 	list := []string{"", s.line(term.Blue, fmt.Sprintf("Tasks (%d)", len(open)))}
-	for i := range open {
-		list = append(list, s.line("", "  "+taskText(&open[i])))
+	for _, text := range open {
+		list = append(list, s.line("", "  "+text))
+	}
+	return list
+}
+
+// Tasks returns a line for each open task.
+func Tasks(m *view.Model) []string {
+	var list []string
+	for i := range m.Plan.Snapshot.Tasks {
+		list = append(list, taskText(&m.Plan.Snapshot.Tasks[i]))
 	}
 	return list
 }

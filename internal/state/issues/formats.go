@@ -170,7 +170,8 @@ var (
 )
 
 // tasks reads the task lists of a Markdown document: what is below a task, indented, is its text. A
-// task without an id of its own gets one from its words and, if another has the same, from its heading.
+// task without an id of its own gets one from its words and, if another has the same, from its
+// heading.
 func (r *reader) tasks(text string) error {
 	r.list.Format = "Markdown tasks"
 	var found []Issue
@@ -227,6 +228,7 @@ func task(text string, done bool, line int) Issue {
 	if m := taskID().FindStringSubmatch(i.Name); m != nil {
 		i.ID, i.Name = m[1], m[2]
 	}
+	i.Name = strings.ReplaceAll(i.Name, "**", "")
 	return i
 }
 

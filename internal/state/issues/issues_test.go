@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 			{"id":"bd-5","title":"Old","status":"closed"}`, "beads",
 			[]string{"bd-3 Store", `bd-a1b2.1 Log in needs bd-3 in Accounts "A form\n\nAcceptance criteria:\nIt works"`, "1 closed",
 				`"bd-e" is an epic: its issues get it as their milestone`}},
-		{"tasks", "# Plan\n\n- [ ] T002 Basket (depends on T001)\n  - [ ] a part\n\n  more\n- [x] T000 Set up\n* [ ] **T001**: Log in\n\nText - [ ] none\n1. [ ] No id\n```\n- [ ] code\n```\n", "Markdown tasks",
+		{"tasks", "# Plan\n\n- [ ] T002 Basket (depends on T001)\n  - [ ] a part\n\n  more\n- [x] T000 Set up\n* [ ] **T001**: **Log** in\n\nText - [ ] none\n1. [ ] No id\n```\n- [ ] code\n```\n", "Markdown tasks",
 			[]string{"T001 Log in", `T002 Basket (depends on T001) needs T001 "- [ ] a part\n\nmore"`, "task-745677f0 No id", "1 closed"}},
 		{"control characters", "[{\"number\": 1, \"title\": \"a\\u001b[31m\\u202eb\\nc\", \"body\": \"x\\u0007\\ny\"}]", "GitHub issues",
 			[]string{`GH-1 a[31mb c "x\ny"`}},
