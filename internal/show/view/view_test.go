@@ -56,7 +56,7 @@ func TestModel(t *testing.T) {
 		"Needs you S-9 (waiting for a look at the colors)", "Needs you S-10 (corrupt: S-10.md: line 1: no front matter)",
 		"Failed S-8 (failed)", "Failed S-7 (red: tests: exit 1: 2 failed)",
 		"Running S-3 (implementing)", "Merging S-4 (testing)", "Ready S-5 ()", "Blocked S-6 (needs S-5)",
-		"Done S-1 (12 tests by its agent's count, verified)", "Done S-2 (no tests reported, unverified)",
+		"Done S-1 (12 tests reported, verified)", "Done S-2 (no tests reported, unverified)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
