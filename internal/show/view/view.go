@@ -101,7 +101,7 @@ const (
 
 func askOf(st *plan.State) Ask {
 	switch {
-	case st.Class != plan.Waiting:
+	case st.Class != plan.Waiting, st.Next != nil: // its system's own commands answer it
 		return AskOther
 	case st.Asks():
 		return AskAnswer

@@ -221,3 +221,18 @@ func TestCost(t *testing.T) {
 		t.Error(c)
 	}
 }
+
+// What another system's own commands answer isn't a question for gl answer or gl accept.
+func TestForeignItemsAskNothing(t *testing.T) {
+	s := &plan.Snapshot{Noun: "unit", Items: []*plan.Item{
+		{ID: "form", Status: "pending", WaitingFor: "its spec, to be approved", Next: []string{"/sw-plan"}}}}
+	m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
+	if got := m.In(view.NeedsYou)[0].Asks; got != view.AskOther {
+		t.Errorf("it asks for %d", got)
+	}
+	s.Items[0].Next = nil
+	m = view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
+	if got := m.In(view.NeedsYou)[0].Asks; got != view.AskAnswer {
+		t.Errorf("without a system's own commands it asks for %d", got)
+	}
+}
