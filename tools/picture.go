@@ -135,7 +135,7 @@ func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve slices are built: the tests of one are red, its agent goes on, and it is merged">`, width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve slices are built: the tests of one are red, its agent goes on, and it is merged">`, width, height, width, height)
 	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole

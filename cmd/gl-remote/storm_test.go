@@ -46,7 +46,7 @@ if [ -n "$(git ls-files -u)" ]; then
 fi
 put() { echo "$name $1" >"$mine/$name-$1" && echo "$name $1" >>"$OUT/ledger"; }
 put first
-roll 4
+roll "${LISTERS:-4}"
 if [ $rolled = 0 ] && ! grep -qx "$GL_SLICE" list; then
 	{ echo "$GL_SLICE"; cat list; } >"$TMPDIR/list" && cat "$TMPDIR/list" >list
 fi
@@ -167,7 +167,9 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 	}
 	s.env = append(s.env, clocks[0])
 	if programs != "" {
-		s.env = append(s.env, "LONGEST=10") // seconds of an agent's work; a hung one takes a minute
+		// LONGEST is in seconds of an agent's work; a hung one takes a minute. Those that edit the list
+		// conflict with each other and are merged one after the other: with one in four that takes hours
+		s.env = append(s.env, "LONGEST=10", "LISTERS=12")
 	}
 	s.project(s.n, func(i int) (ids []string) {
 		for range s.random.IntN(3) {
@@ -224,7 +226,7 @@ func (s *storm) tend() {
 	s.later = slices.DeleteFunc(s.later, due)
 	over := s.watch.over() && !s.watch.killed
 	if over || now.After(s.retry) {
-		s.gl("retry", "--all-failed")
+		s.again()
 		s.retry = now.Add(10 * time.Second)
 	}
 	if over {
@@ -232,6 +234,16 @@ func (s *storm) tend() {
 		s.watch.start()
 	}
 	s.mustRun()
+}
+
+// again retries what has failed, and lifts the hold that follows when several agents in a row have
+// been killed.
+func (s *storm) again() {
+	s.gl("retry", "--all-failed")
+	if strings.Contains(s.gl("hold"), "gl hold --lift") {
+		s.counts["holds"]++
+		s.gl("hold", "--lift")
+	}
 }
 
 // mustRun fails the test if what runs until it is stopped has ended by itself.
@@ -336,7 +348,7 @@ func (s *storm) calm() {
 			return
 		}
 		s.counts["calm rounds"]++
-		s.gl("retry", "--all-failed")
+		s.again()
 		s.watch.start()
 	}
 	s.Fatalf("not green after the calm:\n%s\n%s", last(s.watch.out.String()), s.state())

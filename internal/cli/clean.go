@@ -135,7 +135,7 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 // cleanRefs removes refs, and records the result in e.
 func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.CleanableRefs,
 	e *cleanedRefs, asJSON bool) error {
-	what := fmt.Sprintf("%s of %s %d", words.Count(len(c.Refs), "ref"), c.Slice, c.N)
+	what := fmt.Sprintf("%s of %s, branch %d", words.Count(len(c.Refs), "ref"), c.Slice, c.N)
 	kept, err := ops.CleanRefs(ctx, pr, c)
 	switch {
 	case err != nil:
@@ -186,7 +186,7 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableR
 			verb, n = "remove", len(c.Refs)
 			going++
 		}
-		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s %d: %s", verb,
+		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s, branch %d: %s", verb,
 			words.Count(n, "ref"), c.Slice, c.N, c.Text())))
 	}
 	if going == 0 {

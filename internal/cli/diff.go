@@ -141,9 +141,9 @@ func toDiff(app *cmdutil.App, l *lane.Queue, p *plan.Plan) (string, error) {
 	switch len(ids) {
 	case 0:
 		if merged := done(p); len(merged) > 0 {
-			return "", cmdutil.Usage("which slice? none has unmerged work; merged: %s", words.Some(merged))
+			return "", cmdutil.Usage("no slice has unmerged work; merged: %s", words.Some(merged))
 		}
-		return "", cmdutil.Usage("which slice? none has unmerged work")
+		return "", cmdutil.Usage("no slice has unmerged work")
 	case 1:
 		return ids[0], nil
 	}

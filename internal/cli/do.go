@@ -177,7 +177,7 @@ func notOurs(ctx context.Context, app *cmdutil.App, tasks []string) error {
 	if len(tasks) > 1 {
 		how += ", and so on"
 	}
-	return fmt.Errorf("%s keeps its state in %s, and gl do adds Greenlight's slices: %s", pr.Root, pr.System().Name, how)
+	return fmt.Errorf("gl do adds Greenlight slices, and %s is a %s project: %s", pr.Root, pr.System().Name, how)
 }
 
 // mayDo checks that agents can be started on tasks. It changes nothing.

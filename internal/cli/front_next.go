@@ -17,8 +17,8 @@ func begin(place string, inside bool) []nextCommand {
 	case place != inRepository && inside:
 		return []nextCommand{demo}
 	case place != inRepository:
-		return []nextCommand{demo, {"git init", `start here: then git add . && git commit -m start, and ` +
-			`gl do "TEXT" has an agent do a task`}}
+		return []nextCommand{demo, {"git init && git add . && git commit -m start",
+			`begin here; then gl do "TEXT" has an agent do a task`}}
 	case inside: // an agent starts no agents
 		return []nextCommand{{"gl init --no-agent", "create a project's files"}, demo}
 	}
@@ -110,7 +110,7 @@ func (s standing) building() string {
 		text += fmt.Sprintf(", %d at a time", min(n, s.slots))
 	}
 	if s.counts.Blocked > 0 {
-		text += ", then what needs them"
+		text += ", then what depends on " + map[bool]string{true: "it", false: "them"}[n == 1]
 	}
 	return text
 }

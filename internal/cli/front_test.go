@@ -61,7 +61,7 @@ func TestFrontElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	frontIs(t, plain, inDirectory, "gl demo", "git init")
+	frontIs(t, plain, inDirectory, "gl demo", "git init && git add . && git commit -m start")
 	frontIs(t, repo, inRepository, `gl do "fix the login"`, "gl init", "gl demo")
 	if err := os.Remove(filepath.Join(broken, ".greenlight", "slices")); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/shellwords"
+	"greenlight/internal/base/suggest"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/state/sliceid"
@@ -35,7 +36,7 @@ func guesses() []guess {
 func guessesThatRun() []guess {
 	return []guess{
 		{words: "add", runs: "add-slice"},
-		{words: "ls list st ps slices tasks progress", runs: "status"},
+		{words: "ls list st stat ps slices tasks progress", runs: "status"},
 		{words: "log tail", runs: "logs"},
 		{words: "show cat view inspect", runs: "state show"},
 		{words: "ui tui dashboard top", runs: "board"},
@@ -101,6 +102,13 @@ func guessesToKeep() []guess {
 			{"stop {--all}", "ends agents and keeps their work"}}},
 		{words: "wait suspend cooldown", offers: []offer{
 			{"hold {30m}", "launches no agent until then"}}},
+		{words: "unhold unpause lift", offers: []offer{
+			{"hold --lift", "launches agents again"}, {"resume {ID}", "continues a paused slice"}}},
+		{words: "queue", offers: []offer{{"board", "shows it live, among its views"},
+			{"land", "merges and tests what is in it"}}},
+		{words: "worktree worktrees branch branches", offers: []offer{
+			{"diff {ID}", "shows what a slice changed"}, {"salvage", "lists the branches that are kept"},
+			{"clean", "removes worktrees that aren't needed"}}},
 		{words: "merge deliver push", offers: []offer{
 			{"accept {ID}", "approves a slice, which is then merged"},
 			{"land", "merges what had to wait"}}},
@@ -174,8 +182,23 @@ func guessed(root *cobra.Command, args []string) ([]string, error) {
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
 	case strings.ContainsAny(word, "0123456789") && sliceid.Valid(word) == nil:
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
+	case isTask(root, args[at:]):
+		return nil, notACommand(word, []string{strings.Join(args[at:], " ")}, []offer{
+			{`do {"TEXT"}`, "has an agent do a task"}})
 	}
 	return args, nil
+}
+
+// isTask reports whether the words read as a task without its quotes: gl fix the login.
+func isTask(root *cobra.Command, args []string) bool {
+	names := []string{"help"}
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return len(args) > 2 && suggest.Match(args[0], names) == "" &&
+		!slices.ContainsFunc(args, func(a string) bool {
+			return a == "" || strings.HasPrefix(a, "-") || strings.ContainsAny(a, "_0123456789")
+		})
 }
 
 // notACommand returns the usage error for a word, with the commands that the person may mean, for

@@ -88,6 +88,13 @@ func TestFirstGuesses(t *testing.T) {
 		"add":                 {2, "gl add-slice needs NAME"},
 		"task 'fix the page'": {2, "gl do 'fix the page' has an agent do a task"},
 		"'fix the page'":      {2, "gl do 'fix the page' has an agent do a task"},
+		"stat":                {0, "Progress:"},
+		"unpause":             {2, "gl hold --lift launches agents again"},
+		"worktrees S-2":       {2, "gl diff S-2 shows what a slice changed"},
+		"fix the login":       {2, "gl do 'fix the login' has an agent do a task"},
+		"__complete slice ''": {0, "S-2"},
+		"help state set":      {0, "gl state set ID"},
+		"statsu of it":        {2, "did you mean status?"},
 		"hold soon":           {2, `"soon" is no time`},
 		"zzzzzz":              {2, "gl help --all lists them all"},
 	} {

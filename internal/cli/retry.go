@@ -187,7 +187,7 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 // whichBroken returns the usage error that names what could be put back.
 func whichBroken(ids []string) error {
 	if len(ids) == 0 {
-		return cmdutil.Usage("which slice? none has failed or stalled")
+		return cmdutil.Usage("no slice has failed or stalled")
 	}
 	return cmdutil.Usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)",
 		strings.Join(ids, ", "))

@@ -119,7 +119,7 @@ func whichRunning(pr *project.Project) error {
 		return err
 	}
 	if len(live) == 0 {
-		return cmdutil.Usage("which slice? none is running")
+		return cmdutil.Usage("no slice is running")
 	}
 	ids := make([]string, len(live))
 	for i, r := range live {

@@ -106,7 +106,7 @@ func ToPause(pr *project.Project, env environ.Environ) (id string, err error) {
 	case len(active) == 1:
 		return active[0], nil
 	case len(active) == 0:
-		return "", badArgument("which slice? none is being worked on")
+		return "", badArgument("no slice is being worked on")
 	}
 	return "", badArgument("which slice? active: %s", strings.Join(active, ", "))
 }
@@ -222,7 +222,7 @@ func OnlyHandoff(pr *project.Project, own string) (*Handoff, error) {
 func oldOne(pr *project.Project) (*Handoff, error) {
 	path := filepath.Join(pr.Root, oldHandoff)
 	if _, err := os.Stat(path); err != nil {
-		return nil, badArgument("which slice? none is paused")
+		return nil, badArgument("no slice is paused")
 	}
 	data, err := durable.ReadFile(path)
 	if err != nil {

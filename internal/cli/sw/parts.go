@@ -186,7 +186,7 @@ verifying. Without --evidence the recorded path stays; if there is none, gl reco
 
 With --run gl runs the gate itself and records what came of it, with a report as evidence: tests by the project's test.command (or
 commands.test in .specwright/config.json), build by commands.build there. A person must have allowed the command (gl trust). If the gate
-fails, gl exits with 1.` + exitHelp,
+fails, gl exits with 1. An agent that gl started can't record a gate that gl can run as passed or skipped.` + exitHelp,
 		Example: "  gl sw gate tests --run\n  gl sw gate security FAIL --block 2 --evidence .specwright/work/login/evidence/security.md",
 		Args:    cmdutil.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string,
@@ -214,6 +214,9 @@ fails, gl exits with 1.` + exitHelp,
 			}
 			if min(r.Block, r.Warn, r.Info) < 0 {
 				return cmdutil.Usage("the number of findings can't be negative")
+			}
+			if err := s.mayTell(r); err != nil {
+				return err
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetGate(r) },
 				func(*specwright.Edit) string {

@@ -155,6 +155,9 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{{Do: "answer", Label: "Answer", Ask: "Your answer", Needed: true,
 			Primary: true}, reject}
 	case ops.PendingReview:
+		if p.Foreign { // its system's own commands decide
+			return nil
+		}
 		return []button{accept, reject}
 	case ops.PendingEmpty:
 		accept.Primary = false

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/base/httpguard"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/inbox"
+	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/project/projecttest"
@@ -332,4 +333,14 @@ func TestStream(t *testing.T) {
 		t.Errorf("nothing new: %s", got)
 	}
 	next(listen("another-server.7"))
+}
+
+// What waits in another system's project is decided by that system's commands.
+func TestForeignItemsHaveNoButtons(t *testing.T) {
+	if got := buttons(nil, &ops.Pending{Kind: ops.PendingReview, Foreign: true}); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := buttons(nil, &ops.Pending{Kind: ops.PendingReview}); len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
 }

@@ -12,8 +12,9 @@ const (
 	Task     Way = "task"     // gl quick, gl wrap
 	Accepted Way = "accepted" // a person accepts what was built in a worktree, or lands a branch
 	Checkout Way = "checkout" // a slice that was built and tested in the checkout
-	// by its file alone, untested by gl: STATE.md, another system's items
+	// by its file alone, untested by gl: STATE.md, another system's items without a test command
 	File    Way = "file"
+	Sibling Way = "sibling" // another system's item, built and tested in the checkout
 	Word    Way = "word"    // a person accepts what was built in the checkout
 	Retest  Way = "retest"  // gl verify has tested what had landed
 	Undo    Way = "undo"    // gl undo takes a slice back
@@ -35,6 +36,8 @@ const (
 	asked    = "asked of each slice in it"
 	noMerge  = "nothing is merged"
 	own      = "no agent's work"
+
+	notCompared = "nothing is compared there"
 )
 
 // ways lists the ways to land, and which questions don't apply to them.
@@ -48,7 +51,9 @@ func ways() []way {
 		{Accepted, "accepted by a person: gl accept, gl land BRANCH", nil},
 		{Checkout, "built in the checkout", inCheckout},
 		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge,
-			Tests: "nothing is compared there", Run: "gl ran no tests there"}},
+			Tests: notCompared, Run: "gl ran no tests there"}},
+		{Sibling, "another system's item, built and tested in the checkout",
+			map[Question]string{Merge: noMerge, Tests: notCompared}},
 		{Word, "built in the checkout, accepted by a person", inCheckout},
 		{Retest, "gl verify of merged work", nil},
 		{Undo, "gl undo",
@@ -93,7 +98,7 @@ func (w Way) must() string {
 		return "the target's commit"
 	case Deliver:
 		return "where gl left the merge queue"
-	case Single, Batch, Task, Accepted, Checkout, File, Word, Retest, Undo, TakeIn:
+	case Single, Batch, Task, Accepted, Checkout, File, Sibling, Word, Retest, Undo, TakeIn:
 	}
 	return ""
 }

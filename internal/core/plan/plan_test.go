@@ -344,3 +344,34 @@ func TestTasksTakeSlots(t *testing.T) {
 		t.Errorf("taken: %d", p.Taken)
 	}
 }
+
+// A question may have a sentence behind it; what a person is only to look at isn't asked.
+func TestWaitText(t *testing.T) {
+	for what, want := range map[string]string{
+		"which color?":                          "asks: which color?",
+		"Per month or per year? It decides how": "asks: Per month or per year? It decides how",
+		`should it say "really?"`:               `asks: should it say "really?"`,
+		"a look at /search?q=tea":               "waiting for a look at /search?q=tea",
+		"an approval":                           "waiting for an approval",
+	} {
+		if got := WaitText(what); got != want {
+			t.Errorf("%q: %q, want %q", what, got, want)
+		}
+	}
+}
+
+// An agent that sets no step works from its start on.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		st   State
+		want string
+	}{
+		{State{Item: &Item{Status: "pending"}, Attempt: &Attempt{Phase: Preparing}}, "starting"},
+		{State{Item: &Item{Status: "pending"}, Attempt: &Attempt{Phase: Started}}, "working"},
+		{State{Item: &Item{Status: "implementing"}, Attempt: &Attempt{Phase: Started}}, "implementing"},
+	} {
+		if got := c.st.Progress(); got != c.want {
+			t.Errorf("%s, %v: %q, want %q", c.st.Status, c.st.Attempt.Phase, got, c.want)
+		}
+	}
+}

@@ -61,10 +61,12 @@ const Asking = "asks: "
 
 // WaitText describes what a person is needed for: "asks: which color?", "waiting for a look at
 // the colors". Punctuation decides the wording only, not whether gl answer or gl accept
-// applies.
+// applies: a question mark at the end of any of its sentences makes it a question.
 func WaitText(what string) string {
-	if strings.HasSuffix(strings.TrimSpace(what), "?") {
-		return Asking + what
+	for word := range strings.FieldsSeq(what) {
+		if strings.HasSuffix(strings.TrimRight(word, `"')*_`), "?") {
+			return Asking + what
+		}
 	}
 	return "waiting for " + what
 }
@@ -457,6 +459,8 @@ func (st *State) Progress() string {
 		return st.Status
 	case StepReached(st.Step):
 		return st.Step
+	case st.Attempt.Live() && st.Attempt.Phase == Started:
+		return "working"
 	case st.Attempt.Live():
 		return "starting"
 	}

@@ -10,7 +10,7 @@ import (
 // A Standstill is something about the project as a whole, and no single item, that only a person
 // can change.
 type Standstill struct {
-	Subject string // "tests", "launches"
+	Subject string // "tests", "run"
 	Text    string // a sentence without the subject
 	Next    []string
 }
@@ -50,15 +50,15 @@ func Standstills(p *Plan, now time.Time, active bool) (list []Standstill) {
 		if of := p.Hold.Budget(); of != "" {
 			next = append([]string{"gl budget " + of + flags + " USD"}, next...)
 		}
-		list = append(list, Standstill{"launches", "nothing is launched " + p.Hold.about(now), next})
+		list = append(list, Standstill{"run", "nothing is launched " + p.Hold.about(now), next})
 	case ready == 1:
-		list = append(list, Standstill{"launches", noun + " is ready, and no run launches it",
+		list = append(list, Standstill{"run", noun + " is ready, but no run is active",
 			[]string{"gl slice --watch" + flags}})
 	case ready > 0:
-		list = append(list, Standstill{"launches", noun + " are ready, and no run launches them",
+		list = append(list, Standstill{"run", noun + " are ready, but no run is active",
 			[]string{"gl slice --watch" + flags}})
 	case len(l.Blocked) > 0 && len(l.Waiting)+len(l.Unknown)+len(l.TroubledIDs()) == 0:
-		list = append(list, Standstill{"launches", "all that is left is blocked",
+		list = append(list, Standstill{"run", "all that is left is blocked",
 			[]string{"gl why" + flags}})
 	}
 	return list

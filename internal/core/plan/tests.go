@@ -110,8 +110,8 @@ func (c TestCounts) Red() bool {
 func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
 
 // Text returns "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" if
-// slices landed together, "passed (no counts), 18 by their agents' counts", or "18 passing, 0
-// failing, 0 security (their agents say; gl ran no tests)".
+// slices landed together, "passed (no counts); agents report 18", or "18 passing, 0 failing, 0
+// security (reported by agents; gl ran no tests)".
 func (c TestCounts) Text() string {
 	note := ""
 	if n, ok := c.New(); ok {
@@ -121,9 +121,9 @@ func (c TestCounts) Text() string {
 		}
 		note += ")"
 	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
-		note = fmt.Sprintf(", %s by their agents' counts", words.Thousands(c.OfDone))
+		note = fmt.Sprintf("; agents report %s", words.Thousands(c.OfDone))
 	} else if c.Claimed() {
-		note = " (their agents say; gl ran no tests)"
+		note = " (reported by agents; gl ran no tests)"
 	}
 	return c.text(words.Thousands, note)
 }
@@ -198,8 +198,8 @@ func Tested(p *Plan, ids []string) bool {
 	})
 }
 
-// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests by
-// its agent's count" if gl hasn't counted what they add to the suite.
+// TestsOf describes how many tests an item has added: "3 new tests", "2 tests removed"; "3 tests
+// reported", by its agent, if gl hasn't counted what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
 	case st.Class == Done && st.Counted && st.NewTests < 0:
@@ -208,7 +208,7 @@ func (p *Plan) TestsOf(st *State) string {
 		return words.Count(st.NewTests, "new test")
 	}
 	if n := st.Counting(st.Class == Done); n > 0 {
-		return words.Count(n, "test") + " by its agent's count"
+		return words.Count(n, "test") + " reported"
 	}
 	return "no tests reported"
 }

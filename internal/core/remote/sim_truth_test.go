@@ -49,7 +49,7 @@ type truth struct {
 type talk struct {
 	given   map[string]remote.Fence // lines that are on disk
 	heard   map[string]bool
-	numbers map[remote.Fence]int64
+	numbers map[string]int64 // by machine and lease
 }
 
 func newTruth(w *world) *truth {
@@ -57,7 +57,7 @@ func newTruth(w *world) *truth {
 		abandoned: map[string]bool{}, home: map[remote.Fence]int64{}, runs: map[remote.Fence]map[int64]bool{},
 		starts: map[remote.Fence]string{}, refused: map[remote.Fence]string{}, offered: map[remote.Fence]string{},
 		pushed: map[remote.Fence]string{}, burned: map[remote.Fence]bool{}, contacts: map[string]time.Duration{},
-		talk:    &talk{map[string]remote.Fence{}, map[string]bool{}, map[remote.Fence]int64{}},
+		talk:    &talk{map[string]remote.Fence{}, map[string]bool{}, map[string]int64{}},
 		unheard: map[string]bool{}}
 }
 
@@ -265,10 +265,11 @@ func (t *truth) slots(s *site) {
 }
 
 func (t *truth) told(s *site, e remote.Tell) {
-	if e.Number <= t.talk.numbers[e.Fence] {
-		t.w.violated("line %d of %s is told after line %d", e.Number, e.Fence, t.talk.numbers[e.Fence])
+	program := s.machine() + " " + e.Fence.String() // a late placement may have begun it on another one, too
+	if e.Number <= t.talk.numbers[program] {
+		t.w.violated("line %d of %s is told after line %d", e.Number, e.Fence, t.talk.numbers[program])
 	}
-	t.talk.numbers[e.Fence] = e.Number
+	t.talk.numbers[program] = e.Number
 	if p := s.programs[e.Fence]; p == nil || !p.launched {
 		t.w.violated("line %d of %s is told to a program that doesn't run", e.Number, e.Fence)
 	}

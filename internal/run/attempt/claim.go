@@ -45,7 +45,7 @@ type Request struct {
 	Remote   *Remote // the worker that gets it; nil for this machine
 	// Forgotten means that no conversation can go on there.
 	Forgotten bool
-	Test      testrun.Command // Conditions.Test, of a slice that is built in the checkout
+	Test      testrun.Command // Conditions.Test, of an item that is built in the checkout
 	Review    string          // Conditions.Review
 	Terms     *Terms          // Conditions.Terms
 	Over      *string         // the session whose claim a person agreed to take over
@@ -155,8 +155,10 @@ func (w *Writer) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, erro
 	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), w.store.Files.Brief(it.ID, n)
 	r := req.record(it, n, job, now)
 	r.Life.Log = w.store.Files.Log(it.ID, n)
-	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Place.Lineage == nil {
-		r.Conditions.Review = req.Review
+	if req.Task == nil && req.Place.Lineage == nil {
+		if _, lands := tx.(tracker.Lander); lands {
+			r.Conditions.Review = req.Review
+		}
 		if req.Test.IsSet() {
 			r.Conditions.Test = &req.Test
 		}

@@ -53,7 +53,7 @@ func (s *Settler) Keep(ctx context.Context, r *Record) {
 // isFinal reports whether trying again won't help.
 func isFinal(err error) bool {
 	return errors.As(err, new(*git.StuckError)) || errors.As(err, new(*git.TooBigError)) ||
-		errors.As(err, new(*git.SpaceError))
+		errors.As(err, new(*git.SpaceError)) || errors.Is(err, git.ErrUnpacked)
 }
 
 // notKept names the first file that a snapshot couldn't take, with the reason, and counts the

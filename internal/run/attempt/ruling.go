@@ -62,6 +62,8 @@ func (r *Record) way(lands bool) gate.Way {
 	switch {
 	case r.Accepted():
 		return gate.Accepted
+	case r.Place.Lineage == 0 && !r.ID.IsTask() && !lands && r.Conditions.Test != nil:
+		return gate.Sibling
 	case r.Place.Lineage == 0 && (r.ID.IsTask() || !lands):
 		return gate.File
 	case r.Place.Lineage == 0:

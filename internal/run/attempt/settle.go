@@ -121,6 +121,7 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 		r.Judged.Outcome, r.Judged.Detail = v.Outcome, v.Detail
 		r.Judged.Effect, r.Judged.Verified = v.Effect, v.Verified
 		s.rule(r, it)
+		s.holdBack(r)
 	}
 	r.Judged.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Life.Phase == plan.Queued { // as withdraw leaves it
@@ -172,6 +173,21 @@ func (s *Settler) rule(r *Record, it plan.Item) {
 		r.Judged.Outcome, r.Judged.Effect, r.Judged.Verified, r.Judged.Detail = outcome.Waiting,
 			tracker.Ask, "", reviewing+err.Error()
 	}
+}
+
+// holdBack has a person look at tests that fail on what another system calls complete: gl doesn't
+// take back what that system's files say.
+func (s *Settler) holdBack(r *Record) {
+	if r.Judged.Outcome == outcome.Red && !s.Tracker.Traits().Completes {
+		r.Judged.Outcome, r.Judged.Effect = outcome.Waiting, tracker.Ask
+		r.Judged.Detail = "a fix: " + r.Judged.Detail
+	}
+}
+
+// HeldBack reports whether the attempt's tests failed on what another system calls complete.
+func (r *Record) HeldBack() bool {
+	return r.Judged.Outcome == outcome.Waiting && r.Place.Lineage == 0 && r.Judged.Verdict != nil &&
+		!r.Judged.Verdict.Green()
 }
 
 // uncompared is said of tests that pass and that nothing is known about otherwise.

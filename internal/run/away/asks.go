@@ -27,12 +27,20 @@ var asks = [][]string{
 	{"state", "overview"}, {"slice"}, {"status"}, {"why"}, {"ref"}, {"roadmap"}, {"hook"}, {"version"},
 }
 
+// isDirectory reports whether an argument has -C, alone or behind other short options: -qC/tmp.
+func isDirectory(arg string) bool {
+	options, _, found := strings.Cut(arg, "C")
+	return found && strings.HasPrefix(options, "-") &&
+		strings.Trim(options[1:], "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
 // may reports whether an agent's command may run here. gl slice prints the agent's own slice. No
-// command leads to another project.
+// command leads to another project, and none runs until it is ended.
 func may(argv []string, slice string) bool {
 	elsewhere := func(arg string) bool {
-		return strings.HasPrefix(arg, "-C") || strings.HasPrefix(arg, "--dir") ||
-			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context")
+		return isDirectory(arg) || strings.HasPrefix(arg, "--dir") ||
+			strings.HasPrefix(arg, "--sys") || strings.HasPrefix(arg, "--context") ||
+			strings.HasPrefix(arg, "--watch")
 	}
 	known := func(a []string) bool { return len(argv) >= len(a) && slices.Equal(argv[:len(a)], a) }
 	switch {

@@ -144,6 +144,11 @@ func (f *farm) run(args ...string) string {
 // serve starts a gl serve. stop ends it as a kill does: nothing is told to its wrappers.
 func (f *farm) serve() (stop func()) {
 	f.Helper()
+	return f.serveWith(f.hub)
+}
+
+func (f *farm) serveWith(h hub.Coordinator) (stop func()) {
+	f.Helper()
 	pr, err := project.Open(f.root)
 	check(f, err)
 	app := &cmdutil.App{Environ: f.env}
@@ -151,7 +156,7 @@ func (f *farm) serve() (stop func()) {
 	done := make(chan error, 1)
 	go func() {
 		done <- away.Serve(ctx, away.Config{
-			Project: pr, Hub: f.hub, Policy: f.policy, Self: f.gl, Environ: f.env,
+			Project: pr, Hub: h, Policy: f.policy, Self: f.gl, Environ: f.env,
 			Members: f.joined,
 			Wrapper: cli.RemoteWrapper(app, pr), Tell: func(line string) { f.Log(line) },
 		})
@@ -408,7 +413,8 @@ git add -A && git commit -qm "work on $GL_SLICE"
 func TestHostileCommands(t *testing.T) {
 	f := newFarm(t, `
 [ "$GL_SLICE" = S-2 ] || for c in "state set S-2 status=complete" "-C / status" "state set S-1 -C /tmp status=complete" "land" "settings set review never" \
-	"slice S-2" "slice --watch" "serve" "retry S-2" "state set S-1 --directory=/tmp tests=1"; do
+	"slice S-2" "slice --watch" "serve" "retry S-2" "state set S-1 --directory=/tmp tests=1" \
+	"status -qC/" "state show -qvC . S-1" "status --watch"; do
 	gl $c >"$OUT/answer" 2>&1 && echo "$c" >> "$OUT/allowed"
 done
 `+works)
@@ -421,5 +427,52 @@ done
 	t.Log(f.watch()())
 	if allowed, err := os.ReadFile(filepath.Join(f.dir, "out", "allowed")); err == nil {
 		t.Errorf("allowed:\n%s", allowed)
+	}
+}
+
+// A slow hub takes its time to collect work.
+type slowHub struct {
+	*hubtest.Hub
+	collected atomic.Int32
+	end       chan struct{} // closed once collecting may end
+}
+
+func (h *slowHub) Collect(ctx context.Context, f remote.Fence, into string) (string, error) {
+	h.collected.Add(1)
+	<-h.end
+	return h.Hub.Collect(ctx, f, into)
+}
+
+// A worker that tells of one snapshot after the other has gl serve fetch the newest one, not each.
+func TestManySnapshots(t *testing.T) {
+	f := newFarm(t, waits)
+	f.slice("S-1", "")
+	f.begin()
+	slow := &slowHub{Hub: f.hub, end: make(chan struct{})}
+	collect := sync.OnceFunc(func() { close(slow.end) })
+	t.Cleanup(collect)
+	f.serveWith(slow)
+	f.worker("w1", 1)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "the agent works", func() bool { return f.exists("began.S-1") })
+	leases, err := filepath.Glob(filepath.Join(f.root, ".greenlight/runs/hub/attempts/*.json"))
+	check(t, err)
+	fence := remote.Fence{Attempt: strings.TrimSuffix(filepath.Base(leases[0]), ".json"), Lease: 1}
+	const told = 200
+	for i := range int64(told) {
+		data, err := remote.Encode(&remote.Saved{Fence: fence, Number: i + 1, Commit: f.git("rev-parse", "main")})
+		check(t, err)
+		check(t, f.lines["w1"].Send(t.Context(), data))
+	}
+	testfiles.Until(t, "all are told", func() bool {
+		data, err := os.ReadFile(leases[0])
+		return err == nil && strings.Contains(strings.ReplaceAll(string(data), " ", ""), `"saved":200`)
+	})
+	collect()
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	t.Log(wait())
+	if n := slow.collected.Load(); n > told/10 {
+		t.Errorf("%d snapshots were told, and fetched %d times", told, n)
 	}
 }

@@ -139,7 +139,7 @@ func (s *server) notice(e remote.Notice) {
 		s.markSilent(e.Worker, nil)
 	case remote.NewsSaved:
 		if j := s.jobs[e.Attempt]; j != nil {
-			go s.snapshot(e.Fence, j)
+			j.saved(e.Fence)
 		}
 	case remote.NewsHello:
 		if e.Detail != "" {

@@ -190,6 +190,30 @@ func (s *server) lock(l *worktree.Lineage) *sync.Mutex {
 	return mu
 }
 
+// saved has a worker's snapshots brought home, one at a time. However many are told meanwhile, only
+// the newest one is there to fetch.
+func (j *job) saved(f remote.Fence) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unfetched = &f
+	if j.fetching {
+		return
+	}
+	j.fetching = true
+	next := func() *remote.Fence {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		f := j.unfetched
+		j.unfetched, j.fetching = nil, f != nil
+		return f
+	}
+	go func() {
+		for f := next(); f != nil; f = next() {
+			j.server.snapshot(*f, j)
+		}
+	}()
+}
+
 // snapshot brings home what a worker has saved of a running job.
 func (s *server) snapshot(f remote.Fence, j *job) {
 	repo := s.trees

@@ -29,6 +29,10 @@ type job struct {
 	placements int             // on workers after the first one
 	due        time.Time       // no placement before
 	to         *workers.Worker // for the next start; nil for the one in the record
+
+	// the lease whose newest snapshot is to be fetched; nil for none. fetching is set meanwhile
+	unfetched *remote.Fence
+	fetching  bool
 }
 
 // nameOf returns an attempt's name on workers.

@@ -32,6 +32,7 @@ const (
 	engineStart  = 30 * time.Second
 	pingInterval = 10 * time.Second
 	mostPending  = 32 << 20 // bytes that the server keeps for a connection that doesn't read
+	mostSubs     = 4096     // of a connection; the hub's own has some for each worker
 )
 
 // An engine is the NATS server that workers speak to and the JetStream that keeps the queues: its
@@ -94,7 +95,7 @@ func openEngine(dir, pin string, other Elsewhere) (*engine, error) {
 // options returns the server's configuration.
 func (e *engine) options() *server.Options {
 	o := &server.Options{ServerName: "greenlight", DontListen: true, NoSigs: true, NoLog: true,
-		MaxPayload: 1 << 20, MaxPending: mostPending, MaxControlLine: 2 << 10,
+		MaxPayload: 1 << 20, MaxPending: mostPending, MaxControlLine: 2 << 10, MaxSubs: mostSubs,
 		PingInterval: pingInterval, MaxPingsOut: 3, AuthTimeout: handshakeTime.Seconds(),
 		DisableShortFirstPing: true, CustomClientAuthentication: &e.keys, AlwaysEnableNonce: true}
 	if e.dir != "" {

@@ -2,8 +2,12 @@ package hub_test
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +15,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,9 +24,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/roster"
+	"greenlight/internal/workspace/git"
 )
 
 func TestTokens(t *testing.T) {
@@ -274,7 +281,7 @@ func (s *site) nats(j *hub.Joined, seed string, o ...nats.Option) (*nats.Conn, e
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return nats.Connect("nats://x", append(o, nats.SetCustomDialer(dialer{conn}), nats.NoReconnect(),
+	return nats.Connect("nats://x", append(o, nats.SetCustomDialer(dialer{conn}), nats.NoReconnect(), nats.Timeout(testfiles.Patience),
 		nats.Nkey(public, pair.Sign), nats.CustomInboxPrefix("_INBOX."+j.Name))...)
 }
 
@@ -453,7 +460,7 @@ func (s *site) pushing(f remote.Fence, commands []string, pack []byte) (answer s
 		}
 		_, _ = ours.Write(append([]byte("0000"), pack...))
 	}()
-	_ = ours.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = ours.SetReadDeadline(time.Now().Add(testfiles.Patience))
 	out, _ := io.ReadAll(ours)
 	ours.Close()
 	return string(out), <-done
@@ -558,6 +565,172 @@ func TestHostileObjects(t *testing.T) {
 	}
 	if got, err := s.Collect(t.Context(), f, "refs/gl/in/1"); err != nil || got != good {
 		t.Errorf("collected %s, want %s: %v", got, good, err)
+	}
+}
+
+// Work that is small where it travels and huge where it is checked out is refused: the project has
+// nothing of it.
+func TestHugeWork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w, _ := s.join("w")
+	f := fence(1)
+	commit := s.lease("w", f)
+	repo := bare(t)
+	if err := w.Fetch(t.Context(), repo, f); err != nil {
+		t.Fatal(err)
+	}
+	blob := gitInput(t, repo, "x\n", "hash-object", "-w", "--stdin")
+	large := gitInput(t, repo, strings.Repeat("x", 8<<20), "hash-object", "-w", "--stdin")
+	times := func(n int, mode, id string) string {
+		var entries strings.Builder
+		for i := range n {
+			fmt.Fprintf(&entries, "%s f%04d\x00%s", mode, i, id)
+		}
+		return makeTree(t, repo, entries.String())
+	}
+	commitOf := func(parent, tree string) string {
+		return gitIn(t, repo, "commit-tree", "-p", parent, "-m", "x", tree)
+	}
+	bomb := times(100, "100644", blob)
+	for range 5 { // 100 to the 6th are a trillion files
+		bomb = times(100, "40000", bomb)
+	}
+	deep := times(1, "100644", blob)
+	for range 1100 {
+		deep = times(1, "40000", deep)
+	}
+	small := times(1, "100644", blob)
+	for what, work := range map[string]string{
+		"a trillion files":               commitOf(commit, bomb),
+		"them, and then none":            commitOf(commitOf(commit, bomb), small),
+		"8 GB in one file's content":     commitOf(commit, times(1000, "100644", large)),
+		"1100 directories in each other": commitOf(commit, deep),
+	} {
+		if err := w.Push(t.Context(), repo, f, work); err != nil {
+			t.Fatal(what, err) // git's own checks find nothing
+		}
+		if _, err := s.Collect(t.Context(), f, "refs/gl/in/1"); !errors.Is(err, git.ErrUnpacked) {
+			t.Errorf("%s: collected: %v", what, err)
+		}
+		if out, err := exec.Command("git", "-C", s.options.Project, "cat-file", "-e", work).CombinedOutput(); err == nil {
+			t.Errorf("%s: the project has it %s", what, out)
+		}
+	}
+	good := commitOf(commit, times(1000, "40000", small))
+	if err := w.Push(t.Context(), repo, f, good); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Collect(t.Context(), f, "refs/gl/in/1"); err != nil || got != good {
+		t.Errorf("collected %s, want %s: %v", got, good, err)
+	}
+}
+
+// An object that takes far more memory than it has bytes in its pack is refused before it does.
+func TestHugeObject(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("compresses 300 MB")
+	}
+	s := newSite(t)
+	s.join("w")
+	f := fence(1)
+	commit := s.lease("w", f)
+	tree := gitIn(t, s.options.Project, "rev-parse", commit+"^{tree}")
+	const by = "A <a@example.com> 1700000000 +0000"
+	head := "tree " + tree + "\nparent " + commit + "\nauthor " + by + "\ncommitter " + by + "\n\n"
+	const size = 300 << 20 // of the commit, by its message
+	id, pack := packOf(t, head, size)
+	answer, err := s.pushing(f, []string{strings.Repeat("0", 40) + " " + id + " " + f.Ref()}, pack)
+	if !strings.Contains(answer, "unpacker error") {
+		t.Errorf("%d bytes have become a commit of %d: %q, %v", len(pack), size, answer, err)
+	}
+}
+
+// packOf returns a pack with one commit that begins so and has so many bytes, and the commit's name.
+func packOf(t *testing.T, head string, size int) (id string, pack []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	out.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
+	const commit = 1
+	first, rest := byte(commit<<4|size&15), size>>4
+	for rest > 0 {
+		out.WriteByte(first | 0x80)
+		first, rest = byte(rest&0x7f), rest>>7
+	}
+	out.WriteByte(first)
+	name := sha1.New()
+	fmt.Fprintf(name, "commit %d\x00", size)
+	compressed, err := zlib.NewWriterLevel(&out, zlib.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, line := io.MultiWriter(name, compressed), bytes.Repeat([]byte("x"), 1<<20)
+	_, _ = io.WriteString(both, head)
+	for left := size - len(head); left > 0; left -= len(line) {
+		_, _ = both.Write(line[:min(left, len(line))])
+	}
+	compressed.Close()
+	sum := sha1.Sum(out.Bytes())
+	return hex.EncodeToString(name.Sum(nil)), append(out.Bytes(), sum[:]...)
+}
+
+// A worker's subscriptions and connections are bounded, and a new connection of a worker works
+// whatever is left of old ones.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, j := s.join("w")
+	many, err := s.nats(j, j.NKey, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer many.Close()
+	for i := range 5000 {
+		if _, err := many.SubscribeSync(fmt.Sprint("_INBOX.w.", i)); err != nil {
+			break // it is closed already
+		}
+	}
+	_ = many.Flush()
+	if err := many.LastError(); !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+		t.Errorf("5000 subscriptions: %v", err)
+	}
+	var all []*nats.Conn
+	for range 8 {
+		nc, err := s.nats(j, j.NKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		all = append(all, nc)
+	}
+	if err := all[7].Flush(); err != nil {
+		t.Error(err)
+	}
+	testfiles.Until(t, "old connections end", func() bool { return all[0].IsClosed() && all[3].IsClosed() })
+}
+
+// A worker of a revoked one's name doesn't let that one's connection go on, though the coordinator
+// hasn't seen the list in between.
+func TestReplacedKey(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	old, _ := s.join("w")
+	token := s.invite()
+	seed := randomBytes(32)
+	another := roster.Member{Name: "w", NKey: strings.Repeat("U", 56),
+		TLS: base64.RawURLEncoding.EncodeToString(seed)}
+	if err := errors.Join(s.Roster.Revoke(t.Context(), "w", true),
+		s.Roster.Admit(t.Context(), token.Secret, another)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case _, open := <-old.Messages():
+		if open || !errors.Is(old.Err(), hub.ErrRevoked) {
+			t.Errorf("open: %v, %v", open, old.Err())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("its connection goes on")
 	}
 }
 

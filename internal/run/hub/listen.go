@@ -20,6 +20,7 @@ const (
 	mostConnections = 512
 	mostStrangers   = 32 // that haven't shown a worker's key yet
 	mostOfWorker    = 64
+	mostLines       = 4                // of a worker's connections for NATS: of more, the oldest ends
 	transferTime    = 30 * time.Minute // of one fetch or push
 	idleTime        = 10 * time.Minute // without a byte of a fetch or push
 	mostUnread      = 64 << 20         // bytes that a worker may send after its push was refused
@@ -38,12 +39,19 @@ type door struct {
 	mu        sync.Mutex
 	all       int
 	strangers int
-	open      map[string]map[net.Conn]string // by worker: its connections and their protocols
+	open      map[string]map[net.Conn]connection // by worker
 	group     sync.WaitGroup
 }
 
+// A connection is one of a worker.
+type connection struct {
+	protocol string
+	pin      string // of the worker's certificate
+	since    time.Time
+}
+
 func newDoor(certificate tls.Certificate, r *roster.Roster) *door {
-	return &door{roster: r, joins: rate.NewLimiter(1, 10), open: map[string]map[net.Conn]string{},
+	return &door{roster: r, joins: rate.NewLimiter(1, 10), open: map[string]map[net.Conn]connection{},
 		config: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13,
 			// a key that isn't on the roster is refused after the handshake
 			ClientAuth:             tls.RequireAnyClientCert,
@@ -125,9 +133,13 @@ func (d *door) greet(ctx context.Context, raw net.Conn) {
 	}
 	name, err := d.find(pin)
 	if err == nil {
-		err = d.note(name, conn, state.NegotiatedProtocol)
+		err = d.note(name, conn, connection{state.NegotiatedProtocol, pin, time.Now()})
+	}
+	if err == nil { // cut may have been there before the connection was noted
+		_, err = d.find(pin)
 	}
 	if writeLine(conn, answerOf(err)) != nil || err != nil {
+		d.forget(name, conn)
 		return
 	}
 	known()
@@ -184,18 +196,34 @@ func (d *door) find(pin string) (string, error) {
 	return members[i].Name, nil
 }
 
-func (d *door) note(name string, conn net.Conn, protocol string) error {
+func (d *door) note(name string, conn net.Conn, is connection) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.open[name]) >= mostOfWorker {
 		return errors.New("this worker has too many connections")
 	}
 	if d.open[name] == nil {
-		d.open[name] = map[net.Conn]string{}
+		d.open[name] = map[net.Conn]connection{}
 	}
-	d.open[name][conn] = protocol
+	d.open[name][conn] = is
+	var oldest net.Conn
+	lines := 0
+	for c, o := range d.open[name] {
+		if o.protocol != natsProtocol {
+			continue
+		}
+		if lines++; oldest == nil || o.since.Before(d.open[name][oldest].since) {
+			oldest = c
+		}
+	}
+	if lines > mostLines {
+		end(oldest)
+	}
 	return nil
 }
+
+// end ends a connection at once.
+func end(c net.Conn) { c.(*tls.Conn).NetConn().Close() }
 
 func (d *door) forget(name string, conn net.Conn) {
 	d.mu.Lock()
@@ -206,14 +234,14 @@ func (d *door) forget(name string, conn net.Conn) {
 	}
 }
 
-// cut ends the connections of workers that may not have any.
-func (d *door) cut(may func(name string) bool) {
+// cut ends the connections whose certificates aren't those of the worker.
+func (d *door) cut(pins map[string]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, conns := range d.open {
-		for conn := range conns {
-			if !may(name) {
-				conn.(*tls.Conn).NetConn().Close()
+		for conn, is := range conns {
+			if pins[name] != is.pin {
+				end(conn)
 			}
 		}
 	}
@@ -225,8 +253,8 @@ func (d *door) connected() map[string]string {
 	defer d.mu.Unlock()
 	out := map[string]string{}
 	for name, conns := range d.open {
-		for conn, protocol := range conns {
-			if protocol == natsProtocol {
+		for conn, is := range conns {
+			if is.protocol == natsProtocol {
 				out[name] = conn.RemoteAddr().String()
 			}
 		}

@@ -187,11 +187,13 @@ func (h *Hub) reread(ctx context.Context) error {
 	if slices.Equal(members, h.members) {
 		return nil
 	}
-	active := map[string]bool{}
+	active, pins := map[string]bool{}, map[string]string{}
 	for _, m := range members {
-		active[m.Name] = !m.Revoked
+		if active[m.Name] = !m.Revoked; active[m.Name] {
+			pins[m.Name] = m.TLS
+		}
 	}
-	h.door.cut(func(name string) bool { return active[name] })
+	h.door.cut(pins)
 	h.engine.admit(members)
 	for name, l := range h.lines {
 		if !active[name] {

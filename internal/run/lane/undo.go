@@ -104,7 +104,7 @@ func (un *undoing) mayUndoTask(work string) error {
 	case err != nil:
 		return err
 	case rec == nil:
-		return fmt.Errorf("%s wasn't merged, so there is nothing to take back: gl why %[1]s", work)
+		return fmt.Errorf("gl hasn't merged %s, so it can't take it back: gl why %[1]s; what an agent committed in the checkout, git revert takes back", work)
 	case rec.Since.Undone != nil:
 		return fmt.Errorf("%s was taken back already, as %s", work, short(rec.Since.Undone.Commit))
 	}

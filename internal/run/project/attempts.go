@@ -37,6 +37,27 @@ func (j joiner) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 	replace(s, by)
 }
 
+// holdBack opens items again that their system calls complete, and on which the tests have failed.
+// The files stay: only the system's own commands change them.
+func (j joiner) holdBack(s *plan.Snapshot, attempts map[string]attempt.Tally) {
+	by := map[string]*plan.Item{}
+	for _, it := range s.Items {
+		last := attempts[it.ID].Last
+		if plan.Classify(it.Status) != plan.Done || it.Session != "" || !last.Outcome.Traits().Asks {
+			continue
+		}
+		r, err := j.runs.Settled(last)
+		if err != nil || !j.has(r) || !r.ID.IsOf(it) || !r.HeldBack() {
+			continue
+		}
+		held := *it
+		held.Status, held.WaitingFor = "pending", r.Judged.Detail
+		held.Next = []string{"gl slice " + it.ID + " --force"}
+		by[it.ID], s.Attempts[it.ID] = &held, settled(r)
+	}
+	replace(s, by)
+}
+
 // addReleased distinguishes slices released half-way from those that an unknown session works
 // on. It doesn't change the tracker's items.
 func (j joiner) addReleased(s *plan.Snapshot) {

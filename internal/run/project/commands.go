@@ -28,13 +28,12 @@ const removableKey = "test.removable"
 type MustAllow struct {
 	root       string
 	config     Config
-	completes  bool            // the system's items are complete by their tests
 	superseded map[string]bool // see inForce
 }
 
 // MustAllow returns the project's lists.
 func (p *Project) MustAllow() MustAllow {
-	return MustAllow{p.Root, p.Config, p.Tracker.Traits().Completes, p.superseded}
+	return MustAllow{p.Root, p.Config, p.superseded}
 }
 
 // ForAgents returns the configured commands that a person must have allowed (package trust):
@@ -48,8 +47,7 @@ func (m MustAllow) ForAgents(ctx context.Context, agents ...agent.Agent) ([]trus
 	list := slices.DeleteFunc(m.config.commands(), func(c trust.Command) bool {
 		inTree := strings.HasPrefix(c.Key, "git.") ||
 			c.Key == cachesKey && m.config.Sandbox == SandboxBwrap
-		tests := c.Key == testKey && m.completes
-		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && c.Key != webURLKey &&
+		return !slices.Contains(keys, c.Key) && c.Key != testKey && !strings.HasPrefix(c.Key, "notify.") && c.Key != webURLKey &&
 			!(inTree && m.config.Git.Isolation == IsolationWorktree)
 	})
 	list = inForce(append(list, m.config.SandboxChoice()), m.superseded)

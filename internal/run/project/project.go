@@ -194,6 +194,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	if traits.Completes {
 		join.doubt(s, attempts)
+	} else {
+		join.holdBack(s, attempts)
 	}
 	p.addOpen(s, live, attempts)
 	addUnplaced(p, s)

@@ -218,10 +218,10 @@ func landedText(r *attempt.Record) string {
 	case len(g.Commits) > 1:
 		text = fmt.Sprintf("merged as %d commits, the last %.10s", len(g.Commits), g.Commit)
 	case g.As == project.LandSquash:
-		text += ", squashed"
+		text += " (squashed)"
 	}
 	if g.Target != "" {
-		text += ", for " + worktree.Short(g.Target)
+		text += " into " + worktree.Short(g.Target)
 	}
 	if g.Batch != nil {
 		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")

@@ -112,7 +112,7 @@ func (a *aside) facts(r *view.Row, room int) {
 		a.fact("sent back", view.SentBack(a.list.facts.Records[r.ID]))
 	}
 	a.fact("cost", r.Cost.String())
-	if r.Tests != "" {
+	if !strings.Contains(r.Text, r.Tests) {
 		a.add("", r.Tests)
 	}
 	if r.Diff != nil {

@@ -60,15 +60,15 @@ type keySet []key
 // keys lists everything the board can do. A key whose command gl lacks doesn't exist.
 var keys = []key{
 	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
-	{Key: "enter", Command: "why", Means: "why it is where it is", How: reading, Page: "why",
+	{Key: "enter", Command: "why", Means: "explain its state", How: reading, Page: "why",
 		Argv: of("why", view.NeedsYou, view.Merging, view.Ready, view.Blocked, view.Failed,
 			view.Stopped, view.Done)},
-	{Key: "l", Command: "logs", Means: "its log", How: reading, Page: "log", Argv: of("logs")},
-	{Key: "t", Command: "logs", Means: "what its tests wrote", How: reading, Page: "tests",
+	{Key: "l", Command: "logs", Means: "show its log", How: reading, Page: "log", Argv: of("logs")},
+	{Key: "t", Command: "logs", Means: "show the output of its tests", How: reading, Page: "tests",
 		Argv: of("logs")},
-	{Key: "d", Command: "diff", Means: "what it changed", How: reading, Page: "diff",
+	{Key: "d", Command: "diff", Means: "show its diff", How: reading, Page: "diff",
 		Argv: of("diff")},
-	{Key: "w", Command: "why", Means: "why it is where it is", How: reading, Page: "why",
+	{Key: "w", Command: "why", Means: "explain its state", How: reading, Page: "why",
 		Argv: of("why")},
 	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
 		if r == nil || r.Asks != view.AskApproval {

@@ -186,7 +186,7 @@ func testsOf(l Landed) string {
 	case l.After == nil && l.New != nil:
 		return plan.Gain(*l.New)
 	case l.After == nil && l.Counted > 0:
-		return fmt.Sprintf("%d by its agent's count", l.Counted)
+		return fmt.Sprintf("%d reported", l.Counted)
 	case l.After == nil:
 		return orDash("")
 	case l.New == nil:

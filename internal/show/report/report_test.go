@@ -295,9 +295,9 @@ func TestStandstillsLead(t *testing.T) {
 		want     string
 	}{
 		"red":     {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
-		"idle":    {plan.Snapshot{Items: item("pending", "")}, "launches: 1 slice is ready, and no run launches it: gl slice --watch"},
-		"held":    {plan.Snapshot{Items: item("pending", ""), Hold: open}, "launches: nothing is launched until you lift it (gl hold): gl hold --lift"},
-		"blocked": {plan.Snapshot{Items: item("pending", "S-9")}, "launches: all that is left is blocked: gl why"},
+		"idle":    {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
+		"held":    {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
+		"blocked": {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},
 		"stopped": {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
 		"done":    {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
 	} {
@@ -539,10 +539,10 @@ func TestTestsRemovedComeFirst(t *testing.T) {
 	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
 		t.Fatalf("the first one is %+v", d.Landed[0])
 	}
-	if text := markdown(t, d); !strings.Contains(text, "| 59 by its agent's count | verified; **tests removed, approved** |") {
+	if text := markdown(t, d); !strings.Contains(text, "| 59 reported | verified; **tests removed, approved** |") {
 		t.Errorf("not told in\n%s", text)
 	}
-	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 by its agent&#39;s count") {
+	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 reported") {
 		t.Error("not told on the page")
 	}
 }

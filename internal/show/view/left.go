@@ -8,7 +8,7 @@ import (
 )
 
 // Left returns how long the rest of a plan is likely to take, and what isn't included: "about 12m,
-// without 1 failed, 3 blocked". With a silent agent, whose progress is unknown, it is "at least
+// not counting 1 failed, 3 blocked". With a silent agent, whose progress is unknown, it is "at least
 // about 12m".
 func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 	text := "about " + plan.Age(left)
@@ -19,7 +19,7 @@ func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 		}
 	}
 	if parts := without(p); len(parts) > 0 {
-		text += ", without " + strings.Join(parts, ", ")
+		text += ", not counting " + strings.Join(parts, ", ")
 	}
 	return text
 }

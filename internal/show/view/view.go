@@ -101,7 +101,7 @@ const (
 
 func askOf(st *plan.State) Ask {
 	switch {
-	case st.Class != plan.Waiting:
+	case st.Class != plan.Waiting, st.Next != nil: // its system's own commands answer it
 		return AskOther
 	case st.Asks():
 		return AskAnswer
@@ -131,7 +131,7 @@ type Row struct {
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
-	Tests    string         // "3 new tests", "3 tests by its agent's count"; "" for none or unknown
+	Tests    string         // "3 new tests", "3 tests reported"; "" for none or unknown
 	Diff     *Diff
 	Cost     Cost // of all its attempts
 	Verified plan.Verified

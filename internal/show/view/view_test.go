@@ -56,7 +56,7 @@ func TestModel(t *testing.T) {
 		"Needs you S-9 (waiting for a look at the colors)", "Needs you S-10 (corrupt: S-10.md: line 1: no front matter)",
 		"Failed S-8 (failed)", "Failed S-7 (red: tests: exit 1: 2 failed)",
 		"Running S-3 (implementing)", "Merging S-4 (testing)", "Ready S-5 ()", "Blocked S-6 (needs S-5)",
-		"Done S-1 (12 tests by its agent's count, verified)", "Done S-2 (no tests reported, unverified)",
+		"Done S-1 (12 tests reported, verified)", "Done S-2 (no tests reported, unverified)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -219,5 +219,20 @@ func TestCost(t *testing.T) {
 	c.Add(&attempt.Record{ID: attempt.Identity{Slice: "S-1", N: 3}, Life: attempt.Life{StartedAt: &now}}) // runs
 	if c.Unknown != 1 {
 		t.Error(c)
+	}
+}
+
+// What another system's own commands answer isn't a question for gl answer or gl accept.
+func TestForeignItemsAskNothing(t *testing.T) {
+	s := &plan.Snapshot{Noun: "unit", Items: []*plan.Item{
+		{ID: "form", Status: "pending", WaitingFor: "its spec, to be approved", Next: []string{"/sw-plan"}}}}
+	m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
+	if got := m.In(view.NeedsYou)[0].Asks; got != view.AskOther {
+		t.Errorf("it asks for %d", got)
+	}
+	s.Items[0].Next = nil
+	m = view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
+	if got := m.In(view.NeedsYou)[0].Asks; got != view.AskAnswer {
+		t.Errorf("without a system's own commands it asks for %d", got)
 	}
 }

@@ -275,7 +275,7 @@ func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 func (s *survey) command(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch s.step(ph) {
-	case stepExecute:
+	case stepExecute, stepDone: // of a complete one: it verifies again, and finds what fails
 		return s.t.slash("execute-phase") + " " + ph.ID
 	case stepVerify:
 		return s.t.slash("verify-work") + " " + ph.ID

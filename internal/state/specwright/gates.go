@@ -186,6 +186,8 @@ type Verdict struct {
 	Old    []string // descriptions of gates that ran more than 30 minutes ago
 	// the path of what the design must have produced before planning; "" if it is there
 	Undesigned string
+	// the path of the spec that a work without units needs before it is built; "" if it is there
+	Unplanned string
 }
 
 // Failing reports whether a gate ran and didn't pass.
@@ -196,7 +198,7 @@ func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
 
 // Verdict combines the results of the enabled gates.
 func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
-	v := Verdict{Undesigned: s.undesigned(root)}
+	v := Verdict{Undesigned: s.undesigned(root), Unplanned: s.unplanned(root)}
 	for _, name := range s.Enabled(c) {
 		g := s.Gate(name)
 		if g == nil || g.Status == "" {
@@ -225,6 +227,20 @@ func (s *State) undesigned(root string) string {
 	if s.Work.Intensity == "lite" {
 		name = "context.md"
 	}
+	return s.missing(root, name)
+}
+
+// unplanned returns the path of the spec that a work in planning lacks. It is "" if the spec is
+// there, or each unit has its own.
+func (s *State) unplanned(root string) string {
+	if s.Work == nil || s.Status() != Planning || len(s.Units) > 0 {
+		return ""
+	}
+	return s.missing(root, "spec.md")
+}
+
+// missing returns the path of a document in the work's directory; "" if it is there.
+func (s *State) missing(root, name string) string {
 	path := cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID) + "/" + name
 	if info, err := os.Stat(evidencePath(root, path)); err != nil || !info.Mode().IsRegular() {
 		return path

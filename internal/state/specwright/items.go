@@ -201,8 +201,7 @@ func (m *itemMaker) stage(it *plan.Item) {
 		it.Step = Designing
 		wait(it, "its design, to be approved by a person", "/sw-design", "/sw-plan")
 	case Planning:
-		it.Step = Planning
-		wait(it, "its plan, to be approved by a person", "/sw-plan", "gl sw to building")
+		m.planning(it)
 	case Building:
 		m.building(it)
 	case Verifying:
@@ -221,6 +220,15 @@ func (m *itemMaker) stage(it *plan.Item) {
 	default:
 		m.unknown(it, s.Status())
 	}
+}
+
+func (m *itemMaker) planning(it *plan.Item) {
+	it.Step = Planning
+	next := "gl sw to building"
+	if u := m.s.unapproved(); u != nil {
+		next = "gl sw unit approve " + u.ID
+	}
+	wait(it, "its plan, to be approved by a person", "/sw-plan", next)
 }
 
 func (m *itemMaker) building(it *plan.Item) {

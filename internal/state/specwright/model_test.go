@@ -74,6 +74,10 @@ func (m *model) to(target string) bool {
 		}
 		m.begin(first)
 		return true
+	case m.status == "planning" && target == "building" && slices.ContainsFunc(m.units, func(u modelUnit) bool {
+		return u.id == m.unit && u.status != "planned"
+	}):
+		return false
 	case slices.Contains(rows[m.status], target),
 		m.status == "designing" && target == "building" && m.intensity == "quick",
 		m.status == "verifying" && (target == "shipped" || target == "shipping") && passed,

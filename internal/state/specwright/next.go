@@ -40,6 +40,9 @@ func (s *State) next(v Verdict) Hint {
 		if u := s.unapproved(); u != nil {
 			return Hint{"/sw-plan", "gl sw unit approve " + u.ID, "unit " + u.ID + " isn't approved"}
 		}
+		if v.Unplanned != "" {
+			return Hint{"/sw-plan", "gl sw status", v.Unplanned + " isn't written"}
+		}
 		return Hint{"/sw-build", "gl sw to building", "the plan must be approved"}
 	case Building:
 		switch {

@@ -49,7 +49,7 @@ func turns() []turn {
 	return []turn{
 		{Designing, Planning, designed},
 		{Designing, Building, quickOnly},
-		{Planning, Building, nil},
+		{Planning, Building, approved},
 		{Building, Verifying, nil},
 		{Verifying, Building, nil}, // fix after a failed verification
 		{Verifying, Shipping, gatesPass},
@@ -96,7 +96,7 @@ func (e *Edit) move(target string) error {
 			return nil
 		}
 		if from == Planning && e.State.undecided() && e.State.firstUnit() != nil {
-			return e.beginFirst()
+			return e.begin(e.State.firstUnit(), Building)
 		}
 		return e.setStatus(target)
 	}
@@ -130,6 +130,14 @@ func free(status string) bool { return status == None || status == Shipped || st
 func designed(e *Edit) error {
 	if path := e.verdict().Undesigned; path != "" {
 		return fmt.Errorf("%s isn't there. Run /sw-design first", path)
+	}
+	return nil
+}
+
+// approved refuses to build a unit whose spec isn't approved.
+func approved(e *Edit) error {
+	if u := e.State.unapproved(); u != nil {
+		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
 	}
 	return nil
 }
@@ -189,21 +197,20 @@ func (s *State) firstUnit() *Unit {
 	return nil
 }
 
-// unapproved returns the unit that blocks building a plan with units; nil for none.
+// unapproved returns the unit that can't be built because its spec isn't approved: the current
+// one or, before the first has begun, that one. It is nil for none.
 func (s *State) unapproved() *Unit {
-	if u := s.firstUnit(); s.undecided() && u != nil && canonical(u.Status) == Pending {
-		return u
+	u := s.Current()
+	if s.undecided() {
+		u = s.firstUnit()
 	}
-	return nil
-}
-
-// beginFirst moves from a plan with units to building the first, which must be approved.
-func (e *Edit) beginFirst() error {
-	if u := e.State.unapproved(); u != nil {
-		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)",
-			u.ID, u.ID)
+	if u == nil {
+		return nil
 	}
-	return e.begin(e.State.firstUnit(), Building)
+	if st := canonical(u.Status); st != Pending && st != Planning {
+		return nil
+	}
+	return u
 }
 
 // begins returns the status in which a unit begins: building if it is approved, otherwise

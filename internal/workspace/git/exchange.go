@@ -78,8 +78,9 @@ func (x Exchange) Take(ctx context.Context, common, commit, ref string) error {
 }
 
 // Give copies what a ref of the exchange has into a repository and makes it the ref into there. It
-// returns the commit, "" if the exchange has no such ref. Objects that git's checks refuse, or
-// whose history isn't complete, are refused with what refers to them. base are refs of the exchange
+// returns the commit, "" if the exchange has no such ref. Objects that git's checks refuse, whose
+// history isn't complete, or that would be too large in a worktree (ErrUnpacked), are refused with
+// what refers to them. base are refs of the exchange
 // whose commits came from the repository.
 func (x Exchange) Give(ctx context.Context, common, ref, into string,
 	base ...string) (string, error) {
@@ -99,6 +100,13 @@ func (x Exchange) Give(ctx context.Context, common, ref, into string,
 	}
 	has, err := among(ctx, common, slices.Delete(from, i, i+1))
 	if err != nil {
+		return "", err
+	}
+	began := ""
+	if len(has) > 0 {
+		began = has[0]
+	}
+	if err := x.checkSize(ctx, commit, began, has); err != nil {
 		return "", err
 	}
 	if err := copyThin(ctx, x.Dir, common, commit, has, "--strict"); err != nil {

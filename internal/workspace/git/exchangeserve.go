@@ -56,6 +56,10 @@ func (x Exchange) ServePush(ctx context.Context, conn io.ReadWriter, ref string,
 	})
 }
 
+// allocLimit ends a git that would take as much memory at once: a commit of a few kilobytes in a pack
+// may say that it has gigabytes. Files of more than core.bigFileThreshold aren't held in memory.
+const allocLimit = "GIT_ALLOC_LIMIT=256m"
+
 // A server is git serving one connection.
 type server struct {
 	cmd *exec.Cmd
@@ -64,12 +68,13 @@ type server struct {
 }
 
 func (x Exchange) server(ctx context.Context, with []string, args ...string) (*server, error) {
+	with = append(with, "core.bigFileThreshold=32m")
 	cmd, err := command(ctx, x.Dir, append(settings(with...), args...)...)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{cmd: cmd}
-	s.cmd.Env = append(s.cmd.Env, alone...)
+	s.cmd.Env = append(append(s.cmd.Env, alone...), allocLimit)
 	s.cmd.Stderr = &limited{to: &s.err, left: 4 << 10}
 	s.in, err = cmd.StdinPipe()
 	return s, err

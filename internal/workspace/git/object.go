@@ -231,15 +231,19 @@ type treeEntry struct {
 const treeMode = "040000"
 
 // tree lists the entries of a tree in its order.
-func (s objectStore) tree(id string) (list []treeEntry, known bool) {
+func (s objectStore) tree(id string) (list []treeEntry, whole bool) {
 	data, known := s.read("tree", id)
 	if !known {
 		return nil, false
 	}
+	return treeEntries(data, len(id)/2)
+}
+
+// treeEntries reads the entries of a tree, whose ids have size bytes.
+func treeEntries(data []byte, size int) (list []treeEntry, ok bool) {
 	for len(data) > 0 { // MODE, a blank, the name, a zero byte, and the id
 		head, rest, ok := bytes.Cut(data, []byte{0})
 		mode, name, named := strings.Cut(string(head), " ")
-		size := len(id) / 2
 		if !ok || !named || len(rest) < size || len(mode) > 6 {
 			return nil, false
 		}

@@ -120,9 +120,9 @@ func (s Spent) Text() string {
 	case len(s.Refs) == 0:
 		return s.Why
 	case s.Left == 0:
-		return "its branch has all that they hold"
+		return "contained in its branch"
 	}
-	return fmt.Sprintf("its branch has all that they hold; %s more stay: %s",
+	return fmt.Sprintf("contained in its branch; %s more stay: %s",
 		words.Count(s.Left, "ref"), s.Why)
 }
 
