@@ -182,7 +182,7 @@ func guessed(root *cobra.Command, args []string) ([]string, error) {
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
 	case strings.ContainsAny(word, "0123456789") && sliceid.Valid(word) == nil:
 		return slices.Concat(args[:at], []string{"why"}, args[at:]), nil
-	case isTask(args[at:]):
+	case isTask(root, args[at:]):
 		return nil, notACommand(word, []string{strings.Join(args[at:], " ")}, []offer{
 			{`do {"TEXT"}`, "has an agent do a task"}})
 	}
@@ -190,12 +190,10 @@ func guessed(root *cobra.Command, args []string) ([]string, error) {
 }
 
 // isTask reports whether the words read as a task without its quotes: gl fix the login.
-func isTask(args []string) bool {
+func isTask(root *cobra.Command, args []string) bool {
 	names := []string{"help"}
-	for _, g := range commandGroups() {
-		for _, c := range g.commands {
-			names = append(names, c.name)
-		}
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
 	}
 	return len(args) > 2 && suggest.Match(args[0], names) == "" &&
 		!slices.ContainsFunc(args, func(a string) bool {
