@@ -98,20 +98,32 @@ func (p *gitPerson) loud(format string, a ...any) {
 
 func (p *gitPerson) pause() { time.Sleep(time.Duration(p.random.IntN(500)) * time.Millisecond) }
 
-// git runs git, again while another holds the lock of what it needs. A lock that stays is a killed
-// git's: the person removes it.
+// git runs git, again while another holds the lock of what it needs. A lock that stays is one that a
+// killed gl has left, which the next gl that delivers removes: the person has one do so.
 func (p *gitPerson) git(dir string, args ...string) error {
-	var err error
-	for range 40 {
-		var out string
-		if out, err = p.gitOnce(dir, args...); err == nil || args[0]+args[1] == "stashpush" || !strings.Contains(out, ".lock': File exists") {
+	for again := 0; ; again++ {
+		out, err := p.unlessLocked(dir, args)
+		if err == nil || again == 5 || args[0]+args[1] == "stashpush" || !isLocked(out) {
 			return err
+		}
+		p.counts["locked out"]++
+		<-p.s.gl("land").done
+	}
+}
+
+// unlessLocked runs git, and again for four seconds if it meets a lock.
+func (p *gitPerson) unlessLocked(dir string, args []string) (out string, err error) {
+	for range 40 {
+		out, err = p.gitOnce(dir, args...)
+		if err == nil || !isLocked(out) || args[0]+args[1] == "stashpush" {
+			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	p.counts["locked out"]++
-	return err
+	return out, err
 }
+
+func isLocked(out string) bool { return strings.Contains(out, ".lock': File exists") }
 
 func (p *gitPerson) gitOnce(dir string, args ...string) (string, error) {
 	p.git1.Lock()
