@@ -23,8 +23,14 @@ func (w *world) terminal(command string) (screen func() string) {
 		w.Helper()
 		return w.must("tmux", append([]string{"-S", filepath.Join(w.dir, "tmux"), "-f", "/dev/null"}, args...)...)
 	}
-	tmux("new-session", "-d", "-s", "t", "-x", "160", "-y", "50")
-	w.Cleanup(func() { w.call("tmux", "-S", filepath.Join(w.dir, "tmux"), "kill-server") })
+	tmux("new-session", "-d", "-s", "t", "-x", "160", "-y", "50", "-e", "HISTFILE=")
+	w.Cleanup(func() { // once nothing writes into the test's directory
+		tmux("send-keys", "-t", "t", "C-c")
+		testfiles.Until(w, "the command has ended", func() bool {
+			return strings.TrimSpace(tmux("display-message", "-p", "-t", "t", "#{pane_current_command}")) != "gl"
+		})
+		tmux("kill-server")
+	})
 	tmux("send-keys", "-t", "t", command, "Enter")
 	return func() string { return strings.ReplaceAll(tmux("capture-pane", "-p", "-J", "-t", "t"), "\n", " ") }
 }
