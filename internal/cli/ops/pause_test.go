@@ -102,7 +102,7 @@ func TestOnlyHandoff(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: implementing; session:", "S-2": "status: implementing; session:"})
 	var argument *ArgumentError
 	if _, err := OnlyHandoff(y.Project, ""); !errors.As(err, &argument) {
-		t.Errorf("none is paused: %v", err)
+		t.Errorf("with no slice paused: %v", err)
 	}
 	must(t, os.WriteFile(filepath.Join(y.Root, oldHandoff), []byte("old"), 0o644))
 	if h, err := OnlyHandoff(y.Project, ""); err != nil || h.State != nil || h.Text != "old" {
