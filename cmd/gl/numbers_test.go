@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -30,12 +30,18 @@ func numbers(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	status := document("status")
 	want := statusNumbers(status)
-	same := func(where string, got numbered) {
+	differ := func(got numbered) (what string, differs bool) {
 		for what, n := range got {
 			if w, ok := want[what]; !ok || w != n {
-				ts.Fatalf("%s: %s is %q in %s, %q in gl status --json", ts.Name(),
-					what, n, where, w)
+				return what, true
 			}
+		}
+		return "", false
+	}
+	same := func(where string, got numbered) {
+		if what, differs := differ(got); differs {
+			ts.Fatalf("%s: %s is %q in %s, %q in gl status --json", ts.Name(),
+				what, got[what], where, want[what])
 		}
 	}
 	text := gl("status")
@@ -44,9 +50,14 @@ func numbers(ts *testscript.TestScript, _ bool, args []string) {
 		"waiting": `(?m)^Waiting: +(S-\d+)`, "ready": `(?m)^Ready: +(.*)$`,
 		"unverified": `(?m)^Verify: +(.*) \(unverified`}))
 	same("gl status --compact", compactNumbers(gl("status", "--compact")))
-	table, err := os.ReadFile(ts.MkAbs(".greenlight/STATE.md"))
-	ts.Check(err)
-	same("STATE.md", stateNumbers(string(table)))
+	table := func() numbered { return stateNumbers(ts.ReadFile(".greenlight/STATE.md")) }
+	// A run writes it once no more slices change.
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, differs := differ(table()); !differs {
+			break
+		}
+	}
+	same("STATE.md", table())
 	report := document("report")
 	same("gl report --json", reportNumbers(report))
 	page := gl("report", "--format", "md")
