@@ -184,12 +184,6 @@ func checkoutOf(common, branch string) (*place, error) {
 	return where, nil
 }
 
-// on returns the place with a file that git reads and writes as the index.
-func (p place) on(index string) place {
-	p.index = index
-	return p
-}
-
 // git runs git in a person's checkout, with the person's index, unless a copy of it is set, and
 // settings.
 func (p place) git(ctx context.Context, env []string, input string,
@@ -294,7 +288,7 @@ func (p place) onCopy(f func(copied place) (use bool, err error)) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.unlockIndex()) }()
-	copied := p.on(filepath.Join(p.gitDir, mergeIndex))
+	copied := place{p.gitDir, p.top, filepath.Join(p.gitDir, mergeIndex)}
 	if err := copied.copyIndex(); err != nil {
 		return err
 	}

@@ -192,15 +192,13 @@ func settle(ctx context.Context, common, branch string, known bool, back func() 
 	var overlap error
 	followed := false
 	err = where.onCopy(func(copied place) (bool, error) {
-		m, err = copied.findMissed(ctx, common, branch, commits)
-		if err != nil || m == nil {
+		moved := move{copied, common, branch, commits}
+		m, err = moved.missed(ctx)
+		if err != nil || m == nil || !known && !moved.before(ctx, m) {
 			return false, err
 		}
-		if !known && !where.before(ctx, common, m) {
-			return false, nil
-		}
 		if followed = len(m.edited) == 0; followed {
-			return true, copied.follow(ctx, m)
+			return true, moved.follow(ctx, m)
 		}
 		overlap = &OverlapError{Where: where.top, Paths: m.edited}
 		if back == nil {
@@ -214,7 +212,8 @@ func settle(ctx context.Context, common, branch string, known bool, back func() 
 	if err == nil && followed {
 		err = errors.Join(where.withdraw(), where.fillLFS(ctx, common, m.list))
 	}
-	if err != nil || overlap != nil && back == nil || overlap == nil && where.stashes(ctx, common) {
+	if err != nil || overlap != nil && back == nil ||
+		overlap == nil && (move{*where, common, branch, commits}).stashes(ctx) {
 		return errors.Join(overlap, err)
 	}
 	return errors.Join(overlap, ignoreMissing(os.Remove(filepath.Join(common, movedFile))))
@@ -232,12 +231,17 @@ type missed struct {
 	over   []change // those that are edited, and as they are to be in the index, as before
 }
 
-// findMissed determines, from its files, which of the moves the checkout hasn't followed; nil for
-// none.
-func (p place) findMissed(ctx context.Context, common, branch string,
-	commits []string) (*missed, error) {
-	to := commits[len(commits)-1]
-	tip, err := ResolveCommit(ctx, common, branch)
+// A move is one of its branch that a checkout may not have followed: movedFile has the commits.
+type move struct {
+	place          place
+	common, branch string
+	commits        []string
+}
+
+// missed determines, from its files, which of the moves the checkout hasn't followed; nil for none.
+func (v move) missed(ctx context.Context) (*missed, error) {
+	p, common, to := v.place, v.common, v.commits[len(v.commits)-1]
+	tip, err := ResolveCommit(ctx, common, v.branch)
 	if err != nil || tip == "" {
 		return nil, err
 	}
@@ -255,7 +259,7 @@ func (p place) findMissed(ctx context.Context, common, branch string,
 		return nil, err
 	}
 	var best *missed
-	for _, from := range commits[:len(commits)-1] {
+	for _, from := range v.commits[:len(v.commits)-1] {
 		list, err := changes(objectsOf(common), from, to, run)
 		if err != nil {
 			return nil, err
@@ -332,8 +336,9 @@ func (p place) compare(ctx context.Context, common, from, to string,
 // git that checks out a branch writes HEAD last. A person who takes back what was merged, and
 // hasn't committed that, writes files after it, but so does a git stash pop. Missing files are
 // ignored.
-func (p place) before(ctx context.Context, common string, m *missed) bool {
-	if p.stashed(ctx, common) {
+func (v move) before(ctx context.Context, m *missed) bool {
+	p := v.place
+	if v.stashed(ctx) {
 		return true
 	}
 	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
@@ -366,18 +371,18 @@ func (p place) before(ctx context.Context, common string, m *missed) bool {
 // stashed reports whether a git stash may have written files that are as before the move after
 // HEAD: it has, since the checkout of the branch, and that came so soon after the move that it may
 // have begun before. What the stash took from such a checkout comes back with it.
-func (p place) stashed(ctx context.Context, common string) bool {
-	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
+func (v move) stashed(ctx context.Context) bool {
+	head, err := statcache.Stat(filepath.Join(v.place.gitDir, "HEAD"))
 	if err != nil {
 		return false
 	}
-	moved, err := statcache.Stat(filepath.Join(common, movedFile))
+	moved, err := statcache.Stat(filepath.Join(v.common, movedFile))
 	if err != nil || head.Ctime < moved.Mtime || head.Ctime > moved.Mtime+int64(mostCheckout) {
 		return false
 	}
 	const lately = "50"
-	out, err := p.ask(ctx, "", "log", "-g", "-n", lately, "--no-show-signature", "--format=%gs",
-		"HEAD", "--")
+	out, err := v.place.ask(ctx, "", "log", "-g", "-n", lately, "--no-show-signature",
+		"--format=%gs", "HEAD", "--")
 	if err != nil {
 		return false
 	}
@@ -394,17 +399,18 @@ func (p place) stashed(ctx context.Context, common string) bool {
 
 // stashes reports whether there is a stash that may bring files from before the move back: it was
 // made after the checkout.
-func (p place) stashes(ctx context.Context, common string) bool {
-	stash, err := statcache.Stat(filepath.Join(common, "refs", "stash"))
+func (v move) stashes(ctx context.Context) bool {
+	stash, err := statcache.Stat(filepath.Join(v.common, "refs", "stash"))
 	if err != nil {
 		return false
 	}
-	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
-	return err == nil && stash.Mtime > head.Ctime && p.stashed(ctx, common)
+	head, err := statcache.Stat(filepath.Join(v.place.gitDir, "HEAD"))
+	return err == nil && stash.Mtime > head.Ctime && v.stashed(ctx)
 }
 
 // follow updates the copied index, and the files, as git merge does.
-func (p place) follow(ctx context.Context, m *missed) error {
+func (v move) follow(ctx context.Context, m *missed) error {
+	p := v.place
 	if len(m.index) > 0 { // a kill leaves a checkout whose index is as before, too
 		if err := p.putIndex(ctx, m.index); err != nil {
 			return err

@@ -291,7 +291,7 @@ func (p place) commit(ctx context.Context, common, head string, names []string, 
 		return "", err
 	}
 	defer func() { err = errors.Join(err, q.remove()) }()
-	p = p.on(filepath.Join(q.dir, "index"))
+	p.index = filepath.Join(q.dir, "index")
 	git := func(env []string, input string, args ...string) (string, error) {
 		env = slices.Concat(env, q.env())
 		out, _, err := p.git(ctx, env, input, append(slices.Clone(steady), args...)...)
@@ -324,5 +324,6 @@ func (p place) prepareIndex(ctx context.Context, list []change) error {
 	if err := copyFile(filepath.Join(p.gitDir, "index"), next); err != nil {
 		return err
 	}
-	return p.on(next).putIndex(ctx, list)
+	p.index = next
+	return p.putIndex(ctx, list)
 }
