@@ -204,6 +204,9 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 	default:
 		app.IO.Printf("%s is now %s (was %s)\n", key, valueText(is.Value), before)
 	}
+	if key == "test.command" && valueText(is.Value) != "" {
+		app.IO.Message("gl verify%s runs it now", pr.Flags())
+	}
 	return pr.Tracker.Refresh(ctx) // STATE.md shows the mode
 }
 
