@@ -1,12 +1,14 @@
 package board
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
+	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/rowlayout"
@@ -65,6 +67,22 @@ func (l *list) row() *view.Row {
 // moves reports whether a slice changes by itself.
 func (l *list) moves() bool {
 	return l.model != nil && l.model.Counts.Running+l.model.Counts.Merging > 0
+}
+
+// place returns where a slice is among the merges that are tested side by side, "place 2, ", and ""
+// if it isn't.
+func (l *list) place(id string) string {
+	if t := l.model.Plan.State(id).Attempt.Train; t != nil && t.Position > 0 {
+		return fmt.Sprintf("place %d, ", t.Position)
+	}
+	return ""
+}
+
+// tended reports whether a gl is there that launched one of the slices, but doesn't lead a run.
+func (l *list) tended() bool {
+	return slices.ContainsFunc(l.model.Plan.States, func(st plan.State) bool {
+		return st.Attempt.Open() && st.Attempt.Tended
+	})
 }
 
 // lastAttempt returns the record of a slice's last attempt, nil for none.
@@ -172,9 +190,12 @@ func (l *list) firstLine(width int) string {
 			line = longer
 		}
 	}
-	if l.leader != "" {
+	switch {
+	case l.leader != "":
 		add("run active")
-	} else {
+	case l.tended(): // what it launched is merged, and nothing else is launched
+		add("gl slice active")
+	default:
 		add("no run")
 	}
 	if l.facts.Slots > 0 {
