@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/term"
+	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/show/facts"
@@ -59,13 +60,13 @@ func (j *job) leaveTo(cfg scheduler.Config, res *scheduler.Result) bool {
 
 // tellDetached tells a person who is back from tmux how far everything is, what goes on, and how to
 // follow or end it: nothing more is printed here.
-func (j *job) tellDetached(attended bool) error {
-	out, now, flags := j.app.IO, time.Now(), j.pr.Flags()
-	p, err := shownPlan(j.pr, now, "")
+func tellDetached(out *iostreams.Streams, pr *project.Project, attended bool) error {
+	now, flags := time.Now(), pr.Flags()
+	p, err := shownPlan(pr, now, "")
 	if err != nil {
 		return err
 	}
-	head := summary(j.pr, p, view.Count(p, facts.Lane(j.pr, p)))
+	head := summary(pr, p, view.Count(p, facts.Lane(pr, p)))
 	out.Printf("%s\n", out.Paint(term.Bold, term.Wrap(head, out.Width(), 2)))
 	for _, l := range urgent(p, now) {
 		out.Printf("%s\n", term.Wrap("  "+l, out.Width(), 4))

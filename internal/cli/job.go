@@ -402,7 +402,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		if err := attach(ctx, j.app, j.pr, panes.Session, nil); err != nil {
 			return err
 		}
-		return j.tellDetached(attended)
+		return tellDetached(j.app.IO, j.pr, attended)
 	}
 	err = j.conclude(cfg, t, res, place != nil)
 	place.tell(ctx)

@@ -165,7 +165,6 @@ type Attempt struct {
 	Landing string   // if it awaits the merge queue: its progress there, or what it waits for
 	Train   *InTrain // its place among the merges that are tested side by side; nil for none
 	Idle    bool     // it awaits the merge queue, and no process is working on that
-	Tended  bool     // it is open, and the gl that launched it still runs
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet

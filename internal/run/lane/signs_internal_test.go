@@ -3,6 +3,7 @@ package lane
 import (
 	"testing"
 
+	"greenlight/internal/core/plan"
 	"greenlight/internal/core/train"
 	"greenlight/internal/run/attempt"
 )
@@ -39,5 +40,16 @@ func TestSignOfOneSetAside(t *testing.T) {
 		if got := [2]string{s.text, s.train.Aside}; got != want || s.train.Position != 0 {
 			t.Errorf("%s: %q at %d, want %q", aside, got, s.train.Position, want)
 		}
+	}
+}
+
+// While the first of the train is judged and merged it is still shown as the first.
+func TestTheFirstIsJudgedInItsPlace(t *testing.T) {
+	first, second := &plan.InTrain{Position: 1}, &plan.InTrain{Position: 2}
+	if got := judged(first); got != first {
+		t.Errorf("the first: %+v", got)
+	}
+	if got := judged(second); got != nil { // of a train that is over
+		t.Errorf("the second: %+v", got)
 	}
 }

@@ -256,7 +256,6 @@ func settled(r *attempt.Record) *plan.Attempt {
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
-	a.Tended = r.Life.LauncherLives()
 	if r.Life.Phase == plan.Queued {
 		a.Train = r.Landing.Train
 		queueWorkers{p.Runs, p.Worktrees}.tell(a, r)

@@ -34,7 +34,7 @@ type queueWorkers struct {
 func (w queueWorkers) tell(a *plan.Attempt, r *attempt.Record) {
 	waits := a.Landing == attempt.InQueue
 	// while the launcher lives, the locks aren't probed: that would disturb processes that take them
-	a.Idle = !a.Tended && !w.works()
+	a.Idle = !r.Life.LauncherLives() && !w.works()
 	switch branch := w.runs.Control.QueueWork(); {
 	case a.Idle && (waits || r.Landing != nil && r.Landing.Step != ""):
 		a.Landing = noWorker

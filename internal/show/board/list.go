@@ -8,7 +8,6 @@ import (
 
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
-	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/show/report"
 	"greenlight/internal/show/rowlayout"
@@ -76,13 +75,6 @@ func (l *list) place(id string) string {
 		return fmt.Sprintf("place %d, ", t.Position)
 	}
 	return ""
-}
-
-// tended reports whether a gl is there that launched one of the slices, but doesn't lead a run.
-func (l *list) tended() bool {
-	return slices.ContainsFunc(l.model.Plan.States, func(st plan.State) bool {
-		return st.Attempt.Open() && st.Attempt.Tended
-	})
 }
 
 // lastAttempt returns the record of a slice's last attempt, nil for none.
@@ -193,9 +185,7 @@ func (l *list) firstLine(width int) string {
 	switch {
 	case l.leader != "":
 		add("run active")
-	case l.tended(): // what it launched is merged, and nothing else is launched
-		add("gl slice active")
-	default:
+	case l.model.Counts.Ready > 0 || !l.moves(): // what a gl slice launched goes on without one
 		add("no run")
 	}
 	if l.facts.Slots > 0 {

@@ -208,7 +208,7 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}, {rowWorker(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := r.AgeText(now)
-		if d, ok := r.Age(now); ok && strings.Contains(r.Text, plan.Age(d)) {
+		if d, ok := r.Age(now); ok && r.Group == view.Running && strings.Contains(r.Text, plan.Age(d)) {
 			age = "" // "silent for 1m" says it
 		}
 		eta := ""
