@@ -589,7 +589,7 @@ func TestMerging(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{page.String(), text.String()} {
-		if !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
+		if !strings.Contains(out, "tested without: S-2.") || !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
 			t.Errorf("the report has\n%s", out)
 		}
 	}
