@@ -398,8 +398,11 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		return err
 	}
 	if cfg.Mode.Detach && len(res.Open) > 0 {
-		j.leaveTo(cfg, res)
-		return attach(ctx, j.app, j.pr, panes.Session, nil)
+		attended := j.leaveTo(cfg, res)
+		if err := attach(ctx, j.app, j.pr, panes.Session, nil); err != nil {
+			return err
+		}
+		return tellDetached(j.app.IO, j.pr, attended)
 	}
 	err = j.conclude(cfg, t, res, place != nil)
 	place.tell(ctx)
