@@ -46,7 +46,9 @@ type place struct {
 // worktree returns the place as a Worktree, for reading its files.
 func (p place) worktree() Worktree { return Worktree{Admin: p.gitDir, Path: p.top} }
 
-// places returns all checkouts of a repository, including those whose directory is gone.
+// places returns all checkouts of a repository, including those whose directory is gone, but for
+// gl's own worktrees. What an agent writes there as HEAD, or as the branch of a rebase, holds no
+// other slice.
 func places(common string) ([]place, error) {
 	var all []place
 	if !Bare(common) {
@@ -54,6 +56,9 @@ func places(common string) ([]place, error) {
 	}
 	linked, err := ListLinked(common)
 	for _, l := range linked {
+		if _, ours := l.IsOurs(); ours {
+			continue
+		}
 		all = append(all, place{gitDir: l.Admin, top: l.Path})
 	}
 	return all, err
@@ -156,7 +161,7 @@ func checkoutOf(common, branch string) (*place, error) {
 	for _, p := range all {
 		checkedOut, operation, err := p.holds(branch)
 		if err != nil && p.gitDir != common {
-			// A broken linked worktree is an agent's, and doesn't hold up the others.
+			// A broken linked worktree doesn't hold up the others.
 			continue
 		}
 		if err != nil {

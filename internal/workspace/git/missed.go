@@ -77,8 +77,7 @@ func awaitCheckout(ctx context.Context, common, branch string) {
 		there, atWork := false, false
 		for _, p := range all {
 			have, err := p.worktree().Branch()
-			// An agent's worktree stays on its branch.
-			if err != nil || p.top == "" || agentsRef(have) {
+			if err != nil || p.top == "" {
 				continue
 			}
 			there = there || have == branch
