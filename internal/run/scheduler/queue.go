@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -64,8 +63,7 @@ func (q *queueJobs) testBase() {
 	q.start("testing the base", func(ctx context.Context) error {
 		red, err := lane.TestBase(ctx)
 		if err == nil && red != "" {
-			err = fmt.Errorf(
-				"%s: failures that are there without a slice's work aren't held against it", red)
+			err = errors.New(red)
 		}
 		return err
 	})
