@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func (q *queueJobs) testBase() {
 	q.start("testing the base", func(ctx context.Context) error {
 		red, err := lane.TestBase(ctx)
 		if err == nil && red != "" {
-			err = errors.New(red)
+			err = fmt.Errorf("%s. If the command is wrong: gl settings set test.command 'COMMAND'", red)
 		}
 		return err
 	})
