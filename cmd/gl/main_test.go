@@ -78,7 +78,7 @@ func runScripts(t *testing.T, files []string) {
 
 // condition evaluates the conditions beyond testscript's own: "unshare" is true if PID
 // namespaces may be made, "bwrap" if sandboxes may, "long" if the slow scripts are asked for,
-// "old" if there is an old gl.
+// "old" if there is an old gl, "root" if the user is root.
 func condition(name string) (bool, error) {
 	switch name {
 	case "bwrap":
@@ -87,6 +87,8 @@ func condition(name string) (bool, error) {
 		return testfiles.Long(), nil
 	case "old":
 		return os.Getenv("GREENLIGHT_OLD_BIN") != "", nil
+	case "root":
+		return os.Geteuid() == 0, nil
 	case "unshare":
 		return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -34,8 +35,12 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			}
 			in, ok := app.IO.In.(*os.File)
 			out := app.IO.Terminal()
-			if !ok || out == nil || !app.IO.Interactive() {
+			switch {
+			case !ok || !app.IO.Interactive():
 				return errors.New("gl board needs a terminal; gl status shows the same elsewhere")
+			case out == nil:
+				return fmt.Errorf("gl board needs a terminal that can move its cursor, which TERM=%s can't; gl status shows the same",
+					app.Getenv("TERM"))
 			}
 			self, err := cmdutil.Self()
 			if err != nil {

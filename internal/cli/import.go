@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -138,7 +139,7 @@ func importList(ctx context.Context, app *cmdutil.App, pr *project.Project, list
 	if done == nil {
 		return err
 	}
-	notes := append(list.Notes, done.Notes...)
+	notes := slices.Concat(list.Notes, done.Notes)
 	for _, note := range notes {
 		app.IO.Message("note: %s", sanitize.Line(note))
 	}

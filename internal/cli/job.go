@@ -165,7 +165,7 @@ func (j *job) build(ctx context.Context) error {
 		return err
 	}
 	cfg := j.config(p)
-	cfg.Mode.Adopt, cfg.Mode.Attend = append(adopt, j.o.attend...), idle || len(j.o.attend) > 0
+	cfg.Mode.Adopt, cfg.Mode.Attend = slices.Concat(adopt, j.o.attend), idle || len(j.o.attend) > 0
 	if cfg.Mode.Attend {
 		cfg.Slots.Serial, cfg.Mode.Foreground, cfg.Mode.Refill = false, false, false
 	}
@@ -371,7 +371,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		if panes, err = j.tmux(process); err != nil {
 			return err
 		}
-		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
+		defer func() { _ = panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over) }()
 		cfg.Tools.Runner = panes
 		cfg.Mode.Detach = !cfg.Mode.Refill && !cfg.Mode.Attend && j.events == nil &&
 			canAttach(j.app) && (j.copy == nil || cfg.Tools.Lane == nil)
@@ -398,8 +398,11 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		return err
 	}
 	if cfg.Mode.Detach && len(res.Open) > 0 {
-		j.leaveTo(cfg, res)
-		return attach(ctx, j.app, j.pr, panes.Session, nil)
+		attended := j.leaveTo(cfg, res)
+		if err := attach(ctx, j.app, j.pr, panes.Session, nil); err != nil {
+			return err
+		}
+		return tellDetached(j.app.IO, j.pr, attended)
 	}
 	err = j.conclude(cfg, t, res, place != nil)
 	place.tell(ctx)

@@ -293,7 +293,7 @@ func (l *logView) event(text string) {
 		if !strings.HasPrefix(line, linecolor.SubAgent) {
 			line = "|   " + strings.TrimLeft(line, " ")
 		}
-		l.out.WriteString(l.streams.Paint(c, line[:1]) + line[1:] + "\n")
+		_, _ = l.out.WriteString(l.streams.Paint(c, line[:1]) + line[1:] + "\n")
 	}
 }
 
@@ -303,7 +303,7 @@ func (l *logView) line(c term.Color, text string) {
 		lead := len(line) - len(strings.TrimLeft(line, " "))
 		for part := range strings.SplitSeq(term.Wrap(line, l.streams.Width(), lead+2), "\n") {
 			body := strings.TrimLeft(part, " ")
-			l.out.WriteString(part[:len(part)-len(body)] + l.streams.Paint(c, body) + "\n")
+			_, _ = l.out.WriteString(part[:len(part)-len(body)] + l.streams.Paint(c, body) + "\n")
 		}
 	}
 }

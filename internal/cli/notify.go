@@ -18,7 +18,7 @@ func channels(app *cmdutil.App, pr *project.Project) []notify.Channel {
 	if n.Terminal && iostreams.IsTerminal(app.IO.Err) && app.Getenv("TERM") != "dumb" {
 		list = append(list,
 			notify.Terminal{Tmux: app.Getenv("TMUX") != "", Write: func(text string) {
-				io.WriteString(app.IO.Err, text)
+				_, _ = io.WriteString(app.IO.Err, text)
 			}})
 	}
 	if n.Desktop {

@@ -39,7 +39,7 @@ func watchLog(s *attempt.Store, r *attempt.Record) (news <-chan struct{}, stop f
 					filepath.Base(e.Name) != filepath.Base(log) {
 					continue
 				}
-			case <-errs:
+			case <-errs: //nolint:errcheck // the poll goes on
 			}
 			select {
 			case c <- struct{}{}:

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -270,8 +269,7 @@ func happened(pr *project.Project, id string, now time.Time) (lines []string) {
 		switch {
 		case err != nil || e.Slice != id:
 		case e.Kind == journal.SetAside:
-			lines = append(lines, fmt.Sprintf("%s attempt %d %s", plan.At(e.Time, now, "15:04"),
-				e.Attempt, eventtext.Of(e)))
+			lines = append(lines, plan.At(e.Time, now, "15:04")+" "+eventtext.Of(e))
 		default:
 			lines = append(lines, eventtext.Of(e)+". gl salvage lists kept work")
 		}

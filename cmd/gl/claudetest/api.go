@@ -262,7 +262,7 @@ type object = map[string]any
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // the client may be gone
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 func writeError(w http.ResponseWriter, r Reply) {

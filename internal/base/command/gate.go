@@ -79,7 +79,7 @@ func Inside(argv []string) int {
 
 // failed reports why exec failed.
 func failed(err error) int {
-	os.NewFile(gateSocket, "gate").WriteString(err.Error())
+	_, _ = os.NewFile(gateSocket, "gate").WriteString(err.Error())
 	return 127
 }
 
@@ -278,7 +278,7 @@ func (g *Waiting) Release(p Program, box *Box, files ...*os.File) <-chan string 
 			return
 		}
 		var b bytes.Buffer
-		b.ReadFrom(g.socket)
+		_, _ = b.ReadFrom(g.socket)
 		c <- b.String()
 	}()
 	return c

@@ -65,7 +65,7 @@ func (p Program) supervise() int {
 	tree.Root, _ = proc.Of(cmd.Process.Pid)
 	done := make(chan struct{})
 	go func() {
-		cmd.Wait()
+		_ = cmd.Wait()
 		close(done)
 	}()
 	outlast(tree, cmd, done, heard)
@@ -80,7 +80,7 @@ func (p Program) supervise() int {
 		}
 	}
 	text, _ := json.Marshal(r) // strings and numbers can't fail
-	os.NewFile(gateSocket, "gate").WriteString(reportTag + string(text))
+	_, _ = os.NewFile(gateSocket, "gate").WriteString(reportTag + string(text))
 	return max(r.ExitCode, 0)
 }
 

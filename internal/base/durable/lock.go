@@ -153,7 +153,7 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 			sign(f, here.Size())
 			return &Held{file: f}, nil
 		}
-		release(f)
+		_ = release(f)
 	}
 }
 
@@ -208,8 +208,8 @@ func acquire(ctx context.Context, f *os.File, limit time.Duration, flock flocker
 		err = ctx.Err()
 	}
 	go func() {
-		<-got
-		release(f)
+		<-got //nolint:errcheck // locked or not, it is closed
+		_ = release(f)
 	}()
 	return err
 }
@@ -228,7 +228,7 @@ func sign(f *os.File, size int64) {
 	text := signature()
 	n, err := f.WriteAt(text, 0)
 	if err == nil && size > int64(n) {
-		f.Truncate(int64(n))
+		_ = f.Truncate(int64(n))
 	}
 }
 

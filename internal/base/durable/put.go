@@ -217,5 +217,5 @@ func guard(dir string) func() {
 	if err := acquire(context.Background(), f, guardLimit, flock); err != nil {
 		return func() {} // acquire has closed f, or will
 	}
-	return func() { release(f) }
+	return func() { _ = release(f) }
 }

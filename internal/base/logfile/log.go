@@ -29,7 +29,7 @@ func NewLog(w io.Writer) *Log { return &Log{w: w} }
 // to end an agent's work.
 func (l *Log) Stdout(p lines.Piece) {
 	if l.open = p.More; l.open {
-		l.w.Write(p.Text)
+		_, _ = l.w.Write(p.Text)
 		return
 	}
 	l.line(p.Text)
@@ -45,7 +45,7 @@ func (l *Log) Stdout(p lines.Piece) {
 }
 
 func (l *Log) line(text []byte) {
-	l.w.Write(append(text[:len(text):len(text)], '\n'))
+	_, _ = l.w.Write(append(text[:len(text):len(text)], '\n'))
 }
 
 // Note writes a note, once the line of stdout is complete.

@@ -143,7 +143,11 @@ func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 		case worktree.LeftBranch:
 			branches = append(branches, worktree.Short(l.Branch))
 		case worktree.LeftWIP:
-			wips = append(wips, strings.TrimSpace(fmt.Sprintf("%s %d", l.Slice, l.N)))
+			of := fmt.Sprintf("%s, from attempt %d on", l.Slice, l.N)
+			if l.Slice == "" {
+				of = worktree.Short(l.Refs[0])
+			}
+			wips = append(wips, of)
 		}
 	}
 	for _, c := range []struct {

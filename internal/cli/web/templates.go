@@ -17,7 +17,6 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/linecolor"
 	"greenlight/internal/show/rowlayout"
-	"greenlight/internal/show/view"
 )
 
 //go:embed templates/*.html
@@ -48,12 +47,6 @@ var templates = sync.OnceValue(func() *template.Template {
 				Base, ID string
 				Diff     *patch
 			}{base, id, p}
-		},
-		"age": func(r view.Row, now time.Time) string {
-			if d, ok := r.Age(now); ok {
-				return plan.Age(d)
-			}
-			return ""
 		},
 		"duration": func(d *time.Duration) string { return plan.Age(*d) },
 		"slug":     slug,

@@ -26,7 +26,11 @@ func RedBase(p *Plan) *Standstill {
 	if s.Failed > 0 {
 		what = fmt.Sprintf("%s failing, %s", words.Thousands(s.Failed), what)
 	}
-	return &Standstill{"tests", "the tests fail on what was merged (" + what + "): fix them there",
+	where := "on what was merged"
+	if p.Done == 0 {
+		where = "before anything was merged"
+	}
+	return &Standstill{"tests", "the tests fail " + where + " (" + what + "): fix them there",
 		[]string{"gl verify" + p.Snapshot.Flags}}
 }
 

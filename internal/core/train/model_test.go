@@ -152,8 +152,27 @@ func (w *world) decide() {
 	w.fail("the queue judges for ever: %+v", w.queue)
 }
 
+// narrow checks that each car has a place among the runs: what has none isn't even merged, also if it
+// was in the train before.
+func (w *world) narrow(d train.Decision) {
+	runs := 0
+	for _, c := range d.Cars {
+		running := slices.ContainsFunc(w.running, func(j train.Job) bool { return j.Tip.Tree == c.Tip.Tree })
+		switch {
+		case c.Aside == train.Repeated, c.Aside == train.Person, c.Aside == train.BaseUnknown:
+			runs++
+		case c.Aside != train.InTrain, w.verdict(c.Tip.Tree) != train.Unknown:
+		case runs >= w.width && !running:
+			w.fail("%s is a car behind %d runs, %d are allowed", c.Entry, runs, w.width)
+		default:
+			runs++
+		}
+	}
+}
+
 // act ends and starts runs.
 func (w *world) act(d train.Decision) {
+	w.narrow(d)
 	for _, j := range d.End {
 		i := slices.IndexFunc(w.running, func(r train.Job) bool { return r.Tip.Tree == j.Tip.Tree })
 		w.running = slices.Delete(w.running, i, i+1)

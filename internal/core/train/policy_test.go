@@ -203,3 +203,21 @@ func TestTargetGoesFirstWhenInConflict(t *testing.T) {
 		t.Errorf("judged %+v, cars %+v", d.Judge, d.Cars)
 	}
 }
+
+// A car whose tree is a new one needs a place among the runs as a new entry does: where that of the
+// first is repeated and the second tested anew, a width of two has none for the third.
+func TestCarsKeepToTheWidth(t *testing.T) {
+	w := three(t, 3)
+	w.decide()
+	if len(w.running) != 3 {
+		t.Fatalf("running: %+v", w.running)
+	}
+	first := w.running[0].Tip.Tree
+	w.failed[first], w.running, w.width = true, w.running[1:], 2
+	d := train.Decide(w.state())
+	wantCars(t, d, "b")
+	if got := asideOf(d, "a"); got != train.Repeated {
+		t.Errorf("a: %q", got)
+	}
+	w.act(d)
+}

@@ -273,7 +273,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record,
 		if res.Effect != nil {
 			disk.Judged.Effect = *res.Effect
 		}
-		disk.Landing.Tests = res.Tests
+		disk.Landing.Tests, disk.Landing.Train = res.Tests, nil
 		if err := s.Store.Within(tx.Held()).Put(disk); err != nil {
 			return err
 		}

@@ -60,11 +60,11 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 		return s.Settle(ctx, r)
 	}
 	if err := r.Life.Wrapper.Signal(syscall.SIGTERM); err == nil {
-		r.Life.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
+		_ = r.Life.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
 		if final := s.await(ctx, r, command.EndGrace+5*time.Second); final != nil {
 			return final, nil
 		}
-		r.Life.Wrapper.Signal(syscall.SIGKILL)
+		_ = r.Life.Wrapper.Signal(syscall.SIGKILL)
 	} else if !errors.Is(err, proc.ErrDead) {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (w *Writer) finish(r *Record) error {
 // dropLive needn't be durable: a record that a power cut brings back is the leftover of a
 // settled one, or the claim of a launcher that is dead, and is swept as such.
 func (w *Writer) dropLive(r *Record) error {
-	durable.Unlink(w.store.Files.envPath(r))
+	_ = durable.Unlink(w.store.Files.envPath(r))
 	if err := durable.Unlink(w.store.Files.livePath(r.ID.Slice, r.ID.N)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -37,7 +37,7 @@ func Command(ctx context.Context, x Starter, s command.Spec) (command.Result, er
 	split := lines.NewSplitter(lineBytes)
 	for c := range run.Output() {
 		if s.Log != nil {
-			s.Log.Write(c.Data) // a full disk must not end a command
+			_, _ = s.Log.Write(c.Data) // a full disk must not end a command
 		}
 		split.Write(c.Data, hear)
 	}

@@ -212,7 +212,7 @@ func (r *running) Output() <-chan Chunk    { return r.output.out }
 func (r *running) Exited() <-chan struct{} { return r.exited }
 
 func (r *running) End() {
-	r.ending.Do(func() { go proc.EndGroup(r.handle.Process, command.EndGrace) })
+	r.ending.Do(func() { go func() { _ = proc.EndGroup(r.handle.Process, command.EndGrace) }() })
 }
 
 func (r *running) Kill() { _ = r.handle.Process.SignalGroup(syscall.SIGKILL) }

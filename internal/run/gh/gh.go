@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,7 +106,7 @@ func (r Repo) run(parent context.Context, input string, args ...string) (string,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Stdin = r.Dir, strings.NewReader(input)
-	cmd.Env = append(r.Environ[:len(r.Environ):len(r.Environ)], "PWD="+r.Dir,
+	cmd.Env = append(slices.Clip(r.Environ), "PWD="+r.Dir,
 		"GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "GH_PAGER=cat", "NO_COLOR=1",
 		"CLICOLOR_FORCE=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

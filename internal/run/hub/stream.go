@@ -47,7 +47,7 @@ func overConn(ctx context.Context, open opener, s Service, f remote.Fence,
 	copied := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(ours, conn) // until the coordinator's git ends
-		ours.(*net.UnixConn).CloseWrite()
+		_ = ours.(*net.UnixConn).CloseWrite()
 		conn.Close()
 		copied <- err
 	}()

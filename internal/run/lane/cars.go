@@ -580,10 +580,12 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 		s.train.Aside = "the tests fail on top of " + behind + ", which aren't merged yet"
 	case car.Aside == train.Repeated:
 		s.text = "testing again"
+		s.train.Aside = "its tests failed, which counts once they have failed again by themselves"
 	case car.Aside == train.Person:
 		s.text = "testing by itself: a person has to look at it"
 	case car.Aside == train.BaseUnknown:
 		s.text = "tested; its base is being tested"
+		s.train.Aside = "its tests failed, and it is being tested whether they do so without it, too"
 	case running && behind == "":
 		s.text = "testing"
 	case running:
@@ -593,7 +595,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 	case behind != "": // what is repeated alone goes first, or memory is short
 		s.text = "waiting to be tested on top of " + behind
 	}
-	if s.train.Aside != "" {
+	if s.text == "" && s.train.Aside != "" {
 		s.text = "set aside: " + s.train.Aside
 	}
 	if car.Aside != train.InTrain {

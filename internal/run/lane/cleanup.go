@@ -36,6 +36,10 @@ func (c *cleanup) tidy(ctx context.Context, r *attempt.Record) {
 
 // discard removes the worktree of a slice that has landed.
 func (c *cleanup) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
+	// Also if something else keeps the worktree: a summary is for people to read now.
+	if err := c.repo.Cleaner.TakeDocuments(ctx, lineage); err != nil {
+		return "", err
+	}
 	if config := c.commands.conf.Config.Git; len(config.Teardown) > 0 {
 		if err := c.commands.allowed(ctx); err != nil {
 			return "", err

@@ -506,6 +506,19 @@ func TestOtherSystem(t *testing.T) {
 	}
 }
 
+// A repository in the state may be an agent's, and any git there runs what its configuration names:
+// where agents are in a sandbox, nothing is tested or merged beside one.
+func TestRepositoryInTheState(t *testing.T) {
+	s := newSite(t, `"test": {"command": "true"}, "sandbox": "bwrap"`)
+	r := s.queue("S-1", apart(t, "S-1"))
+	s.write(".greenlight/slices/.git", "gitdir: elsewhere\n")
+	s.work()
+	s.queued(r, "slices/.git is a git repository, which an agent may have made")
+	if got := s.landings("main"); len(got) > 0 {
+		t.Errorf("landed: %q", got)
+	}
+}
+
 // A run of tests that replaces what setup made doesn't decide about the next slice. Caches survive,
 // and the verdict names them.
 func TestSetupIsAsItWas(t *testing.T) {

@@ -163,12 +163,21 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
-			nil, "", false, "", ""
+			judged(g.Train), "", false, "", ""
 	})
 	if now != nil {
 		r.Landing = now.Landing
 	}
 	return now == nil && err == nil, err
+}
+
+// judged returns where an attempt is shown in the train while it is judged: the first keeps its place,
+// and would otherwise come after all others.
+func judged(was *plan.InTrain) *plan.InTrain {
+	if was == nil || was.Position > 1 {
+		return nil
+	}
+	return was
 }
 
 // finish settles an attempt that leaves the queue.

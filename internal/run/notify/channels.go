@@ -178,7 +178,7 @@ func (p post) Send(ctx context.Context, m Message) error {
 		return err
 	}
 	defer res.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(res.Body, 1<<16))
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<16))
 	if res.StatusCode/100 != 2 {
 		return fmt.Errorf("the server answers %s", sanitize.Line(res.Status))
 	}

@@ -118,9 +118,9 @@ func (s *scheduler) signaled(ctx context.Context, sig os.Signal) (stop bool) {
 	}
 	for _, rec := range s.supervisor.roster.open {
 		if first {
-			go s.supervisor.settler.Stop(ctx, rec)
+			go func() { _, _ = s.supervisor.settler.Stop(ctx, rec) }()
 		} else if rec.Life.Wrapper != nil {
-			rec.Life.Wrapper.Signal(syscall.SIGTERM)
+			_ = rec.Life.Wrapper.Signal(syscall.SIGTERM)
 		}
 	}
 	return false

@@ -186,8 +186,8 @@ func (s *Session) add(ctx context.Context, panes []Pane, p Placement) (pid int, 
 // open makes a pane with the given command, then labels it and tiles its window. That takes a
 // second call, because the pane has no id before; the command in the pane doesn't wait for it.
 func (s *Session) open(ctx context.Context, p Placement, how ...string) (pid int, err error) {
-	args := append(how, "-d", "-P", "-F", answer, "-c", closing(literal(p.Dir)))
-	id, pid, err := placed(s.run(ctx, append(args, p.Argv...)...))
+	options := []string{"-d", "-P", "-F", answer, "-c", closing(literal(p.Dir))}
+	id, pid, err := placed(s.run(ctx, slices.Concat(how, options, p.Argv)...))
 	if err == nil {
 		s.dress(ctx, id, p)
 	}
@@ -217,7 +217,7 @@ func roomy(panes []Pane) []string {
 // dress labels a new pane and tiles its window, which must follow each split, or the sixth
 // finds no room. If that fails, the command keeps running.
 func (s *Session) dress(ctx context.Context, id string, p Placement) {
-	s.run(ctx, append([]string{"select-layout", "-t", id, "tiled", ";"}, s.label(id, p)...)...)
+	_, _ = s.run(ctx, append([]string{"select-layout", "-t", id, "tiled", ";"}, s.label(id, p)...)...)
 }
 
 // label returns the commands that tag a pane and set the title in its border.

@@ -95,8 +95,10 @@ func (a *aside) facts(r *view.Row, room int) {
 	}
 	a.fact("agent", rowlayout.AgentName(r.By.Agent))
 	a.fact("worker", r.By.Worker)
-	if age, ok := r.Age(a.list.now); ok {
-		a.fact("last heard", plan.Age(age)+" ago")
+	if age := r.AgeText(a.list.now); r.Group == view.Merging && age != "" {
+		a.fact("merge queue", a.list.place(r.ID)+age)
+	} else {
+		a.fact("last heard", age)
 	}
 	if r.Group == view.Running {
 		eta := "unknown"

@@ -160,7 +160,7 @@ func (b *board) receive(msg tea.Msg) tea.Cmd {
 	case tea.MouseClickMsg:
 		return b.click(msg.Mouse().X, msg.Mouse().Y)
 	case tea.MouseWheelMsg:
-		b.wheel(msg.Mouse().Button)
+		b.wheel(msg.Mouse())
 	case tea.PasteMsg:
 		if in := b.prompt.input; in != nil {
 			in.line.insert(msg.Content)
@@ -200,10 +200,10 @@ func (b *board) click(x, y int) tea.Cmd {
 	return nil
 }
 
-// wheel scrolls the panel, or moves the selection.
-func (b *board) wheel(button tea.MouseButton) {
+// wheel scrolls the panel, or moves the selection: whichever is under the mouse.
+func (b *board) wheel(mouse tea.Mouse) {
 	by := 0
-	switch button {
+	switch mouse.Button {
 	case tea.MouseWheelUp:
 		by = -1
 	case tea.MouseWheelDown:
@@ -213,7 +213,7 @@ func (b *board) wheel(button tea.MouseButton) {
 	case by == 0:
 	case b.help.open:
 		b.help.top += 3 * by
-	case b.panel != nil:
+	case b.panel != nil && (b.width < wide || mouse.X >= b.width-b.width*3/5):
 		b.panel.scroll(3 * by)
 	default:
 		b.move(by)

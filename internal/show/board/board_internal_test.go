@@ -437,3 +437,30 @@ func BenchmarkFirstFrame(b *testing.B) {
 		}
 	}
 }
+
+// A slice in the merge queue says where it is there and since when, and its text is worth more than the
+// name of its agent. While that goes on and nothing is ready, "no run" would say that it doesn't.
+func TestBoardShowsTheTrain(t *testing.T) {
+	b := fixture(0, func(s *plan.Snapshot) {
+		a := s.Attempts["S-4"]
+		a.Landing, a.Heard = "testing on top of S-1, S-2; about 4s", now.Add(-time.Minute)
+		a.Train = &plan.InTrain{Position: 3, On: []string{"S-1", "S-2"}, Since: now.Add(-4 * time.Second)}
+	})
+	b.list.selected = "S-4"
+	for _, width := range []int{80, 120, 200} {
+		b.Update(tea.WindowSizeMsg{Width: width, Height: 40})
+		b.peek = width >= wide // its facts
+		screen := strings.Join(strings.Fields(b.screen()), " ")
+		for _, want := range []string{"> S-4 testing on top of S-1, S-2; about 4s for 4s", "merge queue: place 3, for 4s"} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("%d columns: no %q in\n%s", width, want, b.screen())
+			}
+		}
+	}
+	for ready, want := range map[int]bool{0: false, 1: true} {
+		b.list.model.Counts.Ready = ready
+		if got := strings.Contains(b.list.firstLine(200), "no run"); got != want {
+			t.Errorf("%d ready: no run is said: %v", ready, got)
+		}
+	}
+}

@@ -218,7 +218,7 @@ var spanMarks = []spanMark{
 	{report.SpanDone, "█", "completed", term.Green}, {report.SpanFailed, "▒", "failed", term.Red},
 	{report.SpanRunning, "▓", "running", term.Blue},
 	{report.SpanHeld, "░", "met a limit", term.Yellow},
-	{report.SpanOther, "▄", "other", ""},
+	{report.SpanOther, "▄", "sent back, waiting or stopped", ""},
 }
 
 func markOf(state string) spanMark {

@@ -36,6 +36,7 @@ type ran struct {
 	out   string
 	err   error
 	typed bool // the person typed it, so all of its output is wanted
+	back  bool // it had the terminal, and may not have ended what it showed
 }
 
 // terminalCommands need the terminal: they ask, open an editor, show tmux, or print what happens
@@ -93,7 +94,7 @@ func (b *board) beside(argv []string, typed bool) tea.Cmd {
 	run := b.gl
 	return func() tea.Msg {
 		out, err := run.output(argv)
-		return ran{what, out, err, typed}
+		return ran{what: what, out: out, err: err, typed: typed}
 	}
 }
 
@@ -148,7 +149,7 @@ func (p program) inTerminal(argv []string) tea.Cmd {
 	what := commandLine(argv)
 	cmd := p.command(context.Background(), argv)
 	return tea.Exec(&shown{cmd, argv[0] != "attach"}, func(err error) tea.Msg {
-		return ran{what: what, err: err}
+		return ran{what: what, err: err, back: true}
 	})
 }
 

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -65,6 +66,15 @@ func (l *list) row() *view.Row {
 // moves reports whether a slice changes by itself.
 func (l *list) moves() bool {
 	return l.model != nil && l.model.Counts.Running+l.model.Counts.Merging > 0
+}
+
+// place returns where a slice is among the merges that are tested side by side, "place 2, ", and ""
+// if it isn't.
+func (l *list) place(id string) string {
+	if t := l.model.Plan.State(id).Attempt.Train; t != nil && t.Position > 0 {
+		return fmt.Sprintf("place %d, ", t.Position)
+	}
+	return ""
 }
 
 // lastAttempt returns the record of a slice's last attempt, nil for none.
@@ -172,9 +182,10 @@ func (l *list) firstLine(width int) string {
 			line = longer
 		}
 	}
-	if l.leader != "" {
+	switch {
+	case l.leader != "":
 		add("run active")
-	} else {
+	case l.model.Counts.Ready > 0 || !l.moves(): // what a gl slice launched goes on without one
 		add("no run")
 	}
 	if l.facts.Slots > 0 {

@@ -268,3 +268,22 @@ func TestSentBack(t *testing.T) {
 	b.list.selected = "S-1"
 	b.showing(t, " sent back: red: exit 1: 2 failed")
 }
+
+// The wheel scrolls what is under the mouse: on a wide screen the panel or the list beside it.
+func TestWheel(t *testing.T) {
+	for width, wants := range map[int][2]bool{200: {false, true}, 100: {true, true}} { // scrolled at the left, at the right
+		for i, x := range []int{3, width - 3} {
+			b := fixture(60)
+			b.Update(tea.WindowSizeMsg{Width: width, Height: 24})
+			b.panel = &panel{page: output}
+			b.panel.fill(strings.Split(strings.Repeat("line\n", 100), "\n"))
+			b.frame()
+			top, selected := b.panel.view.top, b.list.selected
+			b.Update(tea.MouseWheelMsg{X: x, Y: 5, Button: tea.MouseWheelDown})
+			scrolled, moved := b.panel.view.top != top, b.list.selected != selected
+			if scrolled != wants[i] || moved == wants[i] {
+				t.Errorf("%d columns, at %d: scrolled %v, moved %v", width, x, scrolled, moved)
+			}
+		}
+	}
+}

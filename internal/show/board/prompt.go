@@ -70,6 +70,8 @@ func (b *board) tell(r ran) {
 	case p.says != "":
 	case r.err != nil:
 		p.says = r.what + ": " + r.err.Error()
+	case r.back:
+		p.says = "back from " + r.what
 	default:
 		p.says = r.what + ": done"
 	}

@@ -328,7 +328,7 @@ func TestEveryKey(t *testing.T) {
 	s.press("Enter") // no client is attached to this tmux, so the session is nested
 	s.shows(` S-6 Name of S-6 `)
 	s.press("C-b", "d")
-	s.shows(`gl attach S-6: done`)
+	s.shows(`back from gl attach S-6`)
 	s.press("l")
 	s.shows(`(?m)^─ S-6: log of attempt 1, rehearsal ─`)
 	s.press("t")

@@ -30,7 +30,7 @@ func happened(e journal.Event) string {
 	case journal.DrainStarted:
 		return "run started"
 	case journal.DrainEnded:
-		return "run ended: " + withDetail(e.Reason, e.Detail)
+		return "run ended: " + e.Ending()
 	case journal.Claimed:
 		if e.By != "" {
 			return "claimed by " + e.By

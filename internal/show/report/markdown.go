@@ -261,13 +261,18 @@ func (d *Document) markTimeline(p line) {
 // turns joins what the merge queue did in a row for the same slice.
 func turns(spans []Span) []Span {
 	var list []Span
+	last := "" // what was done last
 	for _, s := range spans {
-		if n := len(list); n > 0 && list[n-1].ID == s.ID {
-			list[n-1].Text += ", " + s.Text
-			list[n-1].To = s.To
-			continue
+		text := s.Text
+		switch n := len(list); {
+		case n == 0 || list[n-1].ID != s.ID:
+			list = append(list, s)
+		case text == last:
+			list[n-1].Text, list[n-1].To = list[n-1].Text+", again", s.To
+		default:
+			list[n-1].Text, list[n-1].To = list[n-1].Text+", "+text, s.To
 		}
-		list = append(list, s)
+		last = text
 	}
 	return list
 }

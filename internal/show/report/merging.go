@@ -2,9 +2,11 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/base/scrub"
+	"greenlight/internal/base/uniq"
 	"greenlight/internal/base/words"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/show/eventtext"
@@ -113,5 +115,18 @@ func (m *Merging) Text() string {
 	if m.Waited >= 1 {
 		text += "; for " + duration(m.Waited) + " of that no agent was at work, and the run waited for the queue alone"
 	}
-	return text + "."
+	text += "."
+	if ids := m.setAside(); len(ids) > 0 {
+		text += " Set aside meanwhile, and those behind tested without: " + strings.Join(ids, ", ") + "."
+	}
+	return text
+}
+
+// setAside returns the slices that were set aside, each once.
+func (m *Merging) setAside() []string {
+	var ids uniq.List
+	for _, s := range m.SetAside {
+		ids.Add(s.ID)
+	}
+	return ids.Items()
 }

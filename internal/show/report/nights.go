@@ -33,10 +33,7 @@ func nights(events []journal.Event) []Night {
 				list = append(list, Night{From: events[0].Time, To: e.Time})
 			}
 			n := &list[len(list)-1]
-			open, n.Why, n.To, n.Ended = false, e.Reason, e.Time, &events[i].Time
-			if e.Detail != "" {
-				n.Why += ": " + e.Detail
-			}
+			open, n.Why, n.To, n.Ended = false, e.Ending(), e.Time, &events[i].Time
 		}
 	}
 	return list

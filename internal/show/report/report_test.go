@@ -139,7 +139,7 @@ func TestDocument(t *testing.T) {
 	if want := "Stopped: 19 done, 2 failed, 1 needs you, 2 blocked, 1 not merged yet."; d.Sentence != want {
 		t.Errorf("sentence %q, want %q", d.Sentence, want)
 	}
-	if want := d.Sentence + " In 8h00m: 19 completed, 2 attempts failed, cost $11.15 + 1 unknown; it ended: nothing left to do."; d.Verdict != want {
+	if want := d.Sentence + " In 8h00m: 19 completed, 2 attempts failed, cost $11.15 + 1 unknown; it ended when nothing was left to do."; d.Verdict != want {
 		t.Errorf("verdict %q, want %q", d.Verdict, want)
 	}
 	if len(d.Failed) != d.Counts.Failed || len(d.NeedsYou) != d.Counts.NeedsYou || len(d.Blocked) != d.Counts.Blocked || len(d.Landed) != d.Night.Done || len(d.Graph) != d.Counts.Total {
@@ -294,12 +294,13 @@ func TestStandstillsLead(t *testing.T) {
 		snapshot plan.Snapshot
 		want     string
 	}{
-		"red":     {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
-		"idle":    {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
-		"held":    {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
-		"blocked": {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},
-		"stopped": {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
-		"done":    {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
+		"red":       {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
+		"not begun": {plan.Snapshot{Items: item("failed", ""), Suite: red}, "tests: the tests fail before anything was merged (2 failing, at 413d763f14): fix them there: gl verify"},
+		"idle":      {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
+		"held":      {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
+		"blocked":   {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},
+		"stopped":   {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
+		"done":      {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
 	} {
 		c.snapshot.Noun = plan.Slice
 		d := report.New(report.Input{Plan: plan.New(&c.snapshot, began, plan.Options{}), Now: began})
@@ -588,7 +589,7 @@ func TestMerging(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{page.String(), text.String()} {
-		if !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
+		if !strings.Contains(out, "tested without: S-2.") || !strings.Contains(out, "ran the tests 3 times, up to 2 runs side by side") || !strings.Contains(out, "set aside: it doesn&#39;t merge with S-1") && !strings.Contains(out, "set aside: it doesn't merge with S-1") || strings.Contains(out, secret) || strings.Contains(out, "S-1 <b>") {
 			t.Errorf("the report has\n%s", out)
 		}
 	}

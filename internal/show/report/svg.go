@@ -86,8 +86,10 @@ func (c *chart) x(t time.Time, width float64) float64 {
 // every other one.
 func (c *chart) axis() {
 	c.f(`<div class="line axis"><span></span><span class="times">`)
-	for _, t := range ticks(c.from, c.to) {
-		at := c.x(t, 100)
+	list := ticks(c.from, c.to)
+	crowded := len(list) > 1 && c.x(list[1], 100)-c.x(list[0], 100) < 16
+	for _, t := range list {
+		at, text := c.x(t, 100), tick(t, c.whole())
 		class := ""
 		switch { // the text stays on the page
 		case at < 9:
@@ -95,7 +97,10 @@ func (c *chart) axis() {
 		case at > 91:
 			class = ` class="last"`
 		}
-		c.f(`<i%s style="left:%.1f%%">%s</i>`, class, at, esc(tick(t, c.whole())))
+		if class != "" && crowded { // moved inwards it would touch the next
+			text = ""
+		}
+		c.f(`<i%s style="left:%.1f%%">%s</i>`, class, at, esc(text))
 	}
 	c.f(`</span></div>`)
 }

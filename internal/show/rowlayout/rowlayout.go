@@ -20,6 +20,13 @@ var Colors = map[view.Group]term.Color{
 	view.Done: term.Green,
 }
 
+// The columns of a text that is cut before details are left out. Where a row is in the merge queue
+// is longer than what an agent does, and there is no command to do something about it.
+const (
+	enough        = 24
+	enoughMerging = 40
+)
+
 // narrow is the width up to which a row has only its id, its name and its text.
 const narrow = 60
 
@@ -74,7 +81,11 @@ func (s Layout) Lines(rows []view.Row, now time.Time) []string {
 		}
 		return n
 	}
-	least := min(textWidth, 24) + min(nameWidth, 16) + 4
+	least := min(textWidth, enough)
+	if len(rows) > 0 && rows[0].Group == view.Merging {
+		least = min(textWidth, enoughMerging)
+	}
+	least += min(nameWidth, 16) + 4
 	for len(widths) > 0 && room-sum() < least {
 		widths = widths[:len(widths)-1]
 	}
@@ -196,10 +207,9 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 	case view.NeedsYou, view.Failed, view.Stopped:
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}, {rowWorker(r), term.Dim}}
 	case view.Running, view.Merging:
-		age := ""
-		d, ok := r.Age(now)
-		if ok && !strings.Contains(r.Text, plan.Age(d)) { // "silent for 1m" says it
-			age = plan.Age(d) + " ago"
+		age := r.AgeText(now)
+		if d, ok := r.Age(now); ok && r.Group == view.Running && strings.Contains(r.Text, plan.Age(d)) {
+			age = "" // "silent for 1m" says it
 		}
 		eta := ""
 		if r.ETA != nil {

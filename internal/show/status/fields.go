@@ -87,6 +87,8 @@ var fields = [...]field{
 		place: head, words: blockerLines, color: always(term.Yellow), wraps: true},
 	{keys: []string{"tests"}, label: "Tests:", text: tests,
 		place: foot, words: labeled("Tests: ", testsShown), color: testsColor, wraps: true},
+	{label: "Base:", text: redBase,
+		place: foot, words: redBase, color: always(term.Red), wraps: true},
 	{keys: []string{"cost"}, label: "Cost:", text: cost, place: top, words: labeled("cost ", cost)},
 	{keys: []string{"eta_seconds", "eta_without"}, label: "Left:", text: leftIfMoving,
 		place: top, words: labeled("left: ", left)},
@@ -259,6 +261,15 @@ func blockers(m *view.Model) string {
 }
 
 func blockerLines(m *view.Model) string { return strings.Join(Blockers(m.Plan), "\n") }
+
+// redBase tells of tests that fail whatever the slices do.
+func redBase(m *view.Model) string {
+	red := plan.RedBase(m.Plan)
+	if red == nil {
+		return ""
+	}
+	return red.Text + ", then run " + strings.Join(red.Next, plan.Then)
+}
 
 func tests(m *view.Model) string { return view.Tests(m.Plan) }
 

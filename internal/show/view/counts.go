@@ -72,6 +72,15 @@ func Tally(n int, g Group) string {
 	return fmt.Sprintf("%d %s", n, tallies[g])
 }
 
+// among returns a count as part of a sentence: "3 that need you", "5 failed".
+func among(n int, g Group) string {
+	text := Tally(n, g)
+	if number, words, _ := strings.Cut(text, " "); g == NeedsYou {
+		return number + " that " + words
+	}
+	return text
+}
+
 // A part is one count of a line. If there isn't room for all, the lowest ranks are kept.
 type part struct {
 	text string

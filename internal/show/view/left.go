@@ -32,7 +32,7 @@ func without(p *plan.Plan) (parts []string) {
 	}
 	for _, g := range Groups() {
 		if n[g] > 0 {
-			parts = append(parts, Tally(n[g], g))
+			parts = append(parts, among(n[g], g))
 		}
 	}
 	return parts

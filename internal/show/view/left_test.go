@@ -15,7 +15,7 @@ func TestLeft(t *testing.T) {
 	stopped := &plan.Attempt{N: 1, Phase: plan.Settled, Outcome: outcome.Interrupted.Traits().Plan(), After: plan.Mark{Status: "tests"}}
 	for want, items := range map[string][]*plan.Item{
 		"about 12m": {{ID: "S-1"}, {ID: "S-2", Deps: []string{"S-1"}}},
-		"about 12m, not counting 1 needs you, 1 failed, 2 blocked": {{ID: "S-1"}, {ID: "S-2", Status: "failed"}, {ID: "S-3", Deps: []string{"S-2"}},
+		"about 12m, not counting 1 that needs you, 1 failed, 2 blocked": {{ID: "S-1"}, {ID: "S-2", Status: "failed"}, {ID: "S-3", Deps: []string{"S-2"}},
 			{ID: "S-4", Deps: []string{"S-1", "S-3"}}, {ID: "S-5", Deps: []string{"S-1"}}, {ID: "S-6", Status: "tests", WaitingFor: "which color?"}},
 		"at least about 12m":                {{ID: "quiet", Status: "tests"}, {ID: "S-2", Deps: []string{"quiet"}}},
 		"about 12m, not counting 1 stopped": {{ID: "S-1"}, {ID: "stopped", Status: "tests"}},

@@ -129,7 +129,9 @@ type Row struct {
 	Step     string   // of a running or merging item
 	Attempts int      // used up
 	Started  time.Time
-	Heard    time.Time      // last event of a running attempt; zero for unknown
+	// last event of a running attempt, or since when one is where it is in the merge queue; zero for
+	// unknown
+	Heard    time.Time
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
 	Tests    string         // "3 new tests", "3 tests reported"; "" for none or unknown
 	Diff     *Diff
@@ -150,6 +152,18 @@ func (r *Row) Age(now time.Time) (time.Duration, bool) {
 		return max(now.Sub(r.Started), 0), true
 	}
 	return 0, false
+}
+
+// AgeText returns the age in words: "4s ago", or "for 4s" of one in the merge queue; "" for unknown.
+func (r *Row) AgeText(now time.Time) string {
+	switch age, ok := r.Age(now); {
+	case !ok:
+		return ""
+	case r.Group == Merging:
+		return "for " + plan.Age(age)
+	default:
+		return plan.Age(age) + " ago"
+	}
 }
 
 // A Model is one system of a project at one time.
@@ -306,6 +320,9 @@ func (r *Row) detail(st *plan.State, why plan.Reason, f Facts, now time.Time) {
 			r.ETA = &left
 		}
 	case Merging:
+		if t := st.Attempt.Train; t != nil {
+			r.Heard = t.Since
+		}
 		if st.Attempt.Idle && r.Command != "" && strings.HasPrefix(why.Cause, attempt.InQueue) {
 			r.Text = "queued: " + r.Command + " merges it"
 		}

@@ -252,7 +252,7 @@ func remove(path string, seen fs.FileInfo, body []byte) error {
 	}
 	defer os.Remove(away)
 	if now, err := os.Lstat(away); err == nil && !os.SameFile(now, seen) {
-		os.Link(away, path) // fails if there is a new one already
+		_ = os.Link(away, path) // fails if there is a new one already
 		return &busyError{path, "a process that was faster"}
 	}
 	return nil

@@ -201,8 +201,23 @@ type Sums struct {
 // the unread message.
 const NobodyRead = "is complete, and no agent has read what you said"
 
-// NothingLeft is the reason of a drain that ended because it was finished.
+// NothingLeft is the reason of a drain that ended because nothing could go on without a person.
 const NothingLeft = "nothing left to do"
+
+// NothingReady is what Ending calls it where items are left that wait for a person.
+const NothingReady = "nothing was ready any more"
+
+// Ending returns in words why a drain ended.
+func (e Event) Ending() string {
+	text := e.Reason
+	if t := e.Totals; text == NothingLeft && t != nil && t.Done < t.Total {
+		text = NothingReady
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
 
 const (
 	longestText = 1000      // bytes of any text in an event

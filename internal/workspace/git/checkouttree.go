@@ -27,10 +27,9 @@ func CheckoutTree(ctx context.Context, dir string, without ...string) (tree stri
 		!errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	p := place{repo.GitDir, repo.Top}
+	p := place{gitDir: repo.GitDir, top: repo.Top, index: index}
 	git := func(args ...string) (string, error) {
-		out, _, err := p.git(ctx, append(q.env(), "GIT_INDEX_FILE="+index), "",
-			slices.Concat(steady, args)...)
+		out, _, err := p.git(ctx, q.env(), "", slices.Concat(steady, args)...)
 		return strings.TrimSpace(out), err
 	}
 	if _, err := git("add", "--all", "--", ":/"); err != nil {

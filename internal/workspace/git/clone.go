@@ -271,8 +271,7 @@ func commitIn(ctx context.Context, top string, by Author,
 	if err != nil {
 		return err
 	}
-	options := append(off, settings("gc.auto=0", "maintenance.auto=false")...)
-	options = append(options, "--literal-pathspecs")
+	options := slices.Concat(off, settings("gc.auto=0", "maintenance.auto=false"), []string{"--literal-pathspecs"})
 	// The environment may name the person, and overrides settings.
 	c := call{dir: top, limit: deadline,
 		env: []string{"GIT_AUTHOR_NAME=" + by.Name, "GIT_AUTHOR_EMAIL=" + by.Email,

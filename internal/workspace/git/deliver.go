@@ -40,20 +40,26 @@ func (e *NotForwardError) Error() string {
 type place struct {
 	gitDir string
 	top    string // "" where it isn't known
+	index  string // the file that git reads and writes as the index, "" for the checkout's own
 }
 
 // worktree returns the place as a Worktree, for reading its files.
 func (p place) worktree() Worktree { return Worktree{Admin: p.gitDir, Path: p.top} }
 
-// places returns all checkouts of a repository, including those whose directory is gone.
+// places returns all checkouts of a repository, including those whose directory is gone, but for
+// gl's own worktrees. What an agent writes there as HEAD, or as the branch of a rebase, holds no
+// other slice.
 func places(common string) ([]place, error) {
 	var all []place
 	if !Bare(common) {
-		all = append(all, place{common, mainTop(common)})
+		all = append(all, place{gitDir: common, top: mainTop(common)})
 	}
 	linked, err := ListLinked(common)
 	for _, l := range linked {
-		all = append(all, place{l.Admin, l.Path})
+		if _, ours := l.IsOurs(); ours {
+			continue
+		}
+		all = append(all, place{gitDir: l.Admin, top: l.Path})
 	}
 	return all, err
 }
@@ -155,7 +161,7 @@ func checkoutOf(common, branch string) (*place, error) {
 	for _, p := range all {
 		checkedOut, operation, err := p.holds(branch)
 		if err != nil && p.gitDir != common {
-			// A broken linked worktree is an agent's, and doesn't hold up the others.
+			// A broken linked worktree doesn't hold up the others.
 			continue
 		}
 		if err != nil {
@@ -183,9 +189,13 @@ func checkoutOf(common, branch string) (*place, error) {
 	return where, nil
 }
 
-// git runs git in a person's checkout, with the person's index and settings.
+// git runs git in a person's checkout, with the person's index, unless a copy of it is set, and
+// settings.
 func (p place) git(ctx context.Context, env []string, input string,
 	args ...string) (string, string, error) {
+	if p.index != "" {
+		env = append(slices.Clone(env), "GIT_INDEX_FILE="+p.index)
+	}
 	c := call{dir: p.top, limit: mostFill, stdin: strings.NewReader(input), env: env}
 	common, err := pointer(filepath.Join(p.gitDir, "commondir"), "")
 	if err != nil { // the main checkout
@@ -225,22 +235,24 @@ func (p place) forward(
 	if err != nil {
 		return err
 	}
-	if err := p.announce(ctx, from, to, list, nil); err != nil {
+	staged, err := p.begin(ctx, common, from, to, list)
+	if err != nil {
 		return err
 	}
-	err = p.merge(ctx, branch, to, nil)
+	err = p.merge(ctx, branch, to, staged)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
 		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths, keep)
 		if adoptErr == nil && adopted == nil {
 			overlap.Former, adoptErr = p.formerly(ctx, overlap.Paths)
 		}
 		if adopted != nil && adoptErr == nil {
-			adoptErr = p.announce(ctx, from, to, list, overlap.Paths)
+			staged = slices.Concat(staged, adopted)
+			_, adoptErr = p.announce(ctx, from, to, list, staged)
 		}
 		if adoptErr != nil || adopted == nil {
 			return errors.Join(err, adoptErr, p.withdraw())
 		}
-		err = p.merge(ctx, branch, to, adopted)
+		err = p.merge(ctx, branch, to, staged)
 	}
 	switch {
 	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)),
@@ -262,48 +274,46 @@ func (p place) forward(
 // just have switched, is protected by requiring signatures, which gl's commits don't have, on every
 // branch but this one.
 //
-// Git reads the index before it locks it, and writes what it has read, which would lose what is
-// staged in between. So gl holds the lock all the while, and git merge works on a copy, which has
-// the adopted changes staged.
-func (p place) merge(ctx context.Context, branch, to string, adopted []change) (err error) {
+// git merge works on a copy of the index, which has the changes of list staged: see onCopy.
+func (p place) merge(ctx context.Context, branch, to string, list []change) error {
+	return p.onCopy(func(copied place) (bool, error) {
+		err := copied.putIndex(ctx, list)
+		if err == nil {
+			err = copied.mergeBy(ctx, branch, to)
+		}
+		return err == nil, err
+	})
+}
+
+// onCopy has f work on a copy of the index, which becomes the index if f says so. Git reads the
+// index before it locks it, and writes what it has read, which would lose what is staged in
+// between. So gl holds the lock all the while.
+func (p place) onCopy(f func(copied place) (use bool, err error)) (err error) {
 	if err := p.lockIndex(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.unlockIndex()) }()
-	copied := filepath.Join(p.gitDir, mergeIndex)
-	if err := copyFile(filepath.Join(p.gitDir, "index"), copied); ignoreMissing(err) != nil {
+	copied := place{p.gitDir, p.top, filepath.Join(p.gitDir, mergeIndex)}
+	if err := copied.copyIndex(); err != nil {
 		return err
 	}
-	err = p.stage(ctx, copied, adopted)
-	if err == nil {
-		err = p.mergeBy(ctx, copied, branch, to)
+	use, err := f(copied)
+	if err != nil || !use {
+		return errors.Join(err, ignoreMissing(os.Remove(copied.index)))
 	}
-	if err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(copied)))
-	}
-	return os.Rename(copied, filepath.Join(p.gitDir, "index"))
+	return copied.install()
 }
 
-// stage writes changes to an index.
-func (p place) stage(ctx context.Context, index string, list []change) error {
-	if len(list) == 0 {
-		return nil
-	}
-	var lines strings.Builder
-	for _, c := range list {
-		lines.WriteString(c.line() + "\x00")
-	}
-	_, words, err := p.git(ctx, []string{"GIT_INDEX_FILE=" + index}, lines.String(),
-		"update-index", "--add", "-z", "--index-info")
-	if err != nil {
-		return p.refused(words, err)
-	}
-	return nil
+// copyIndex makes the copy of the checkout's index; there may be none.
+func (p place) copyIndex() error {
+	return ignoreMissing(copyFile(filepath.Join(p.gitDir, "index"), p.index))
 }
 
-func (p place) mergeBy(ctx context.Context, index, branch, to string) error {
+// install makes the copy the checkout's index.
+func (p place) install() error { return os.Rename(p.index, filepath.Join(p.gitDir, "index")) }
+
+func (p place) mergeBy(ctx context.Context, branch, to string) error {
 	env := []string{
-		"GIT_INDEX_FILE=" + index,
 		"GIT_REFLOG_ACTION=gl: merge",
 		// By environment, since a branch's name may contain "=".
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=branch." + strings.TrimPrefix(branch,

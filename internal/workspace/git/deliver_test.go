@@ -104,6 +104,9 @@ func TestFastForward(t *testing.T) {
 		{"its files written and staged", func(b *bench, to string) {
 			b.in(b.main, "read-tree", "-m", "-u", "HEAD", to)
 		}, ""},
+		{"what it brings staged, and the files as before", func(b *bench, to string) {
+			b.in(b.main, "reset", "-q", to, "--", ".")
+		}, ""},
 		{"a rebase of another branch elsewhere", func(b *bench, _ string) {
 			b.ok(os.MkdirAll(filepath.Join(b.w.Admin, "rebase-merge"), 0o755))
 		}, ""},
@@ -394,8 +397,8 @@ exec "$REAL" "$@"
 			b, from, to := delivered(t)
 			b.in(b.main, "branch", "side")
 			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
-			p := place{b.w.Common, b.main}
-			b.ok(p.announce(t.Context(), from, to, nil, nil))
+			p := place{gitDir: b.w.Common, top: b.main}
+			b.ok(p.noteDelivery(from, to))
 			if !strings.Contains(c.then, "-f") {
 				b.ok(p.lockIndex())
 			}
@@ -424,7 +427,7 @@ exec "$REAL" "$@"
 	}
 	t.Run("edited since", func(t *testing.T) {
 		b, from, to := delivered(t)
-		b.ok(place{b.w.Common, b.main}.announce(t.Context(), from, to, nil, nil))
+		b.ok(place{gitDir: b.w.Common, top: b.main}.noteDelivery(from, to))
 		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n", "d/e": ""})
 		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) ||
 			!slices.Equal(err.Paths, []string{"f", "new"}) {

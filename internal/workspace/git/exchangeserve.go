@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -182,7 +183,7 @@ func readPacket(from io.Reader) (raw, line []byte, err error) {
 	case n == 0:
 		return nil, nil, nil
 	}
-	raw = append(head, make([]byte, n-4)...)
+	raw = slices.Concat(head, make([]byte, n-4))
 	_, err = io.ReadFull(from, raw[4:])
 	return raw, raw[4:], err
 }

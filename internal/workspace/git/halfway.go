@@ -19,30 +19,52 @@ import (
 const delivering = "gl-delivering"
 
 // announce records that git merge is about to replace files. If one is in its way it doesn't: then
-// git changes nothing, and what is there is the person's. Adopted paths aren't in the way.
+// git changes nothing, and what is there is the person's. Paths that are staged for the merge aren't
+// in the way.
 func (p place) announce(
-	ctx context.Context, from, to string, list []change, adopted []string,
-) error {
+	ctx context.Context, from, to string, list, staged []change,
+) (free bool, err error) {
 	out, err := p.ask(ctx, "", "diff-files", "--no-renames", "--ignore-submodules=none",
 		"--name-only", "-z")
 	if err != nil {
-		return err
+		return false, err
 	}
 	edited := split(out)
 	for _, c := range list {
-		if slices.Contains(adopted, c.path) {
+		if slices.ContainsFunc(staged, func(s change) bool { return s.path == c.path }) {
 			continue
 		}
 		if slices.Contains(edited, c.path) {
-			return nil
+			return false, nil
 		}
 		if c.added {
 			if _, err := p.worktree().lstat(c.path); err == nil {
-				return nil
+				return false, nil
 			}
 		}
 	}
+	return true, p.noteDelivery(from, to)
+}
+
+func (p place) noteDelivery(from, to string) error {
 	return durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(from+" "+to+"\n"), 0o644)
+}
+
+// begin announces a merge, and returns what it needs staged: where the index already has what the
+// merge brings, and the file is as before, git merge would leave that file alone, and to the person
+// it would look as if they had taken back what was merged. Those become as before in the index, too.
+func (p place) begin(ctx context.Context, common, from, to string, list []change) ([]change,
+	error) {
+	free, err := p.announce(ctx, from, to, list, nil)
+	if err != nil || free {
+		return nil, err
+	}
+	m, err := p.compare(ctx, common, from, to, list)
+	if err != nil || len(m.index) == 0 {
+		return nil, err
+	}
+	_, err = p.announce(ctx, from, to, list, m.index)
+	return m.index, err
 }
 
 // withdraw records that git merge has ended.
@@ -192,10 +214,7 @@ func (p place) finishIndex(ctx context.Context, common, from, to string,
 			return false, err
 		}
 	}
-	if len(behind) == 0 {
-		return true, nil
-	}
-	return true, p.putIndex(ctx, nil, behind)
+	return true, p.putIndex(ctx, behind)
 }
 
 // takeBackWhole takes back a git merge that has written the index but not HEAD. It reports whether

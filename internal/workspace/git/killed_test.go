@@ -15,9 +15,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if top := os.Getenv("GREENLIGHT_TEST_TOP"); top != "" {
+		do := func() error { return Settle(context.Background(), filepath.Join(top, ".git"), target) }
+		if lane := os.Getenv("GREENLIGHT_TEST_LANE"); lane != "" {
+			do = func() error { return landAll(context.Background(), top, lane) }
+		}
 		crashtest.Begin()
-		if err := landAll(context.Background(), top,
-			os.Getenv("GREENLIGHT_TEST_LANE")); err != nil {
+		if err := do(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -106,6 +109,43 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Errorf("only %d steps", step)
 			}
 			return
+		}
+	}
+}
+
+// A checkout follows whatever is killed meanwhile, also one whose index a git stash pop has made that
+// of HEAD.
+func TestSettleKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	for name, do := range map[string][]string{"index": {"reset", "-q"}, "files": {"status", "-s"}} {
+		stride := testfiles.Sized(11, 1)
+		for step, killed := 1+rand.IntN(stride), true; killed; step += stride {
+			b, from, to := delivered(t)
+			testfiles.Write(t, b.main, map[string]string{"other": "mine\n", "staged": "mine\n"})
+			b.ok(noteMove(b.w.Common, target, from, to))
+			b.in(b.main, "update-ref", target, to)
+			b.in(b.main, "symbolic-ref", "HEAD", target)
+			b.in(b.main, do...)
+			b.in(b.main, "add", "staged")
+			call := ""
+			killed, call = crashtest.At(t, step, "GREENLIGHT_TEST_TOP="+b.main)
+			if !killed && step < 20 {
+				t.Errorf("only %d steps", step)
+			}
+			t.Run(fmt.Sprintf("%s %d %s", name, step, call), func(t *testing.T) {
+				b.t = t
+				deadline := time.Now().Add(time.Minute)
+				err := Settle(t.Context(), b.w.Common, target)
+				// A git of the killed call may hold a lock yet.
+				for err != nil && time.Now().Before(deadline) {
+					time.Sleep(10 * time.Millisecond)
+					err = Settle(t.Context(), b.w.Common, target)
+				}
+				b.ok(err)
+				b.settled(" M other\nA  staged")
+			})
 		}
 	}
 }

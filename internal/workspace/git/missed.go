@@ -33,6 +33,9 @@ const (
 	lookEvery = 10 * time.Millisecond
 )
 
+// mostCheckout is longer than a git usually takes to check out a branch.
+const mostCheckout = 2 * time.Second
+
 // lookLonger is how long gl waits for a git that is working on the files. Tests don't wait.
 var lookLonger = 2 * time.Second
 
@@ -47,18 +50,18 @@ func moveBeside(ctx context.Context, common, branch, from, to string) error {
 		return err
 	}
 	awaitCheckout(ctx, common, branch)
-	err := settle(ctx, common, branch, false)
-	switch overlap := new(OverlapError); {
-	case errors.As(err, &overlap):
-		back := ChangeRefs(ctx, common, "gl: it is being checked out",
+	back := func() error {
+		return ChangeRefs(ctx, common, "gl: it is being checked out",
 			RefChange{Name: branch, New: from, Old: to})
-		if back == nil {
-			back = ignoreMissing(os.Remove(filepath.Join(common, movedFile)))
-		}
-		return errors.Join(err, back)
-	// The next Settle handles it.
-	case errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)):
-		return nil
+	}
+	err := settle(ctx, common, branch, false, back)
+	// A git stash pop that follows the checkout takes the lock for an instant, several times.
+	for begun := time.Now(); errors.As(err, new(*LockedError)) && ctx.Err() == nil &&
+		time.Since(begun) < lookLonger; time.Sleep(lookEvery) {
+		err = settle(ctx, common, branch, false, back)
+	}
+	if errors.As(err, new(*BusyError)) || errors.As(err, new(*LockedError)) {
+		return nil // the next Settle handles it
 	}
 	return err
 }
@@ -74,8 +77,7 @@ func awaitCheckout(ctx context.Context, common, branch string) {
 		there, atWork := false, false
 		for _, p := range all {
 			have, err := p.worktree().Branch()
-			// An agent's worktree stays on its branch.
-			if err != nil || p.top == "" || agentsRef(have) {
+			if err != nil || p.top == "" {
 				continue
 			}
 			there = there || have == branch
@@ -156,15 +158,16 @@ func Settle(ctx context.Context, common, branch string) error {
 			return err
 		}
 	}
-	err = settle(ctx, common, branch, known)
+	err = settle(ctx, common, branch, known, nil)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
 		return &BehindError{overlap.Where, branch, commits[0], overlap.Paths}
 	}
 	return err
 }
 
-// settle makes the checkout of the branch follow. known means that gl had already begun to.
-func settle(ctx context.Context, common, branch string, known bool) error {
+// settle makes the checkout of the branch follow. known means that gl had already begun to. Where
+// edits are in the way, back moves the branch back, unless it is nil.
+func settle(ctx context.Context, common, branch string, known bool, back func() error) error {
 	b, commits := readMoved(common)
 	if b != branch {
 		return nil
@@ -179,16 +182,40 @@ func settle(ctx context.Context, common, branch string, known bool) error {
 	if err := where.locked(); err != nil {
 		return err
 	}
-	m, err := where.findMissed(ctx, common, branch, commits)
-	if err != nil {
+	if err := where.takeBack(ctx, common); err != nil {
 		return err
 	}
-	if m != nil && (known || where.before(m)) {
-		if err := where.follow(ctx, common, m); err != nil {
-			return err
+	// The person's git may be at work, as a git stash pop after the checkout: it writes the index
+	// before or after.
+	var m *missed
+	var overlap error
+	followed := false
+	err = where.onCopy(func(copied place) (bool, error) {
+		moved := move{copied, common, branch, commits}
+		m, err = moved.missed(ctx)
+		if err != nil || m == nil || !known && !moved.before(ctx, m) {
+			return false, err
 		}
+		if followed = len(m.edited) == 0; followed {
+			return true, moved.follow(ctx, m)
+		}
+		overlap = &OverlapError{Where: where.top, Paths: m.edited}
+		if back == nil {
+			return false, nil
+		}
+		if err := back(); err != nil {
+			return false, err
+		}
+		return true, copied.putIndex(ctx, slices.Concat(m.index, m.over))
+	})
+	if err == nil && followed {
+		err = errors.Join(where.withdraw(), where.fillLFS(ctx, common, m.list))
 	}
-	return ignoreMissing(os.Remove(filepath.Join(common, movedFile)))
+	if err != nil || overlap != nil && back == nil ||
+		overlap == nil && (move{*where, common, branch, commits}).stashes(ctx) {
+		return errors.Join(overlap, err)
+	}
+	return errors.Join(overlap, ignoreMissing(os.Remove(filepath.Join(common, movedFile))))
 }
 
 // A missed is a move of its branch that a checkout hasn't followed.
@@ -200,14 +227,20 @@ type missed struct {
 	behind []string
 	index  []change // those that are as before in the files alone, as they are there
 	edited []string // the paths that are neither as before nor as they are to be
+	over   []change // those that are edited, and as they are to be in the index, as before
 }
 
-// findMissed determines, from its files, which of the moves the checkout hasn't followed; nil for
-// none.
-func (p place) findMissed(ctx context.Context, common, branch string,
-	commits []string) (*missed, error) {
-	to := commits[len(commits)-1]
-	tip, err := ResolveCommit(ctx, common, branch)
+// A move is one of its branch that a checkout may not have followed: movedFile has the commits.
+type move struct {
+	place          place
+	common, branch string
+	commits        []string
+}
+
+// missed determines, from its files, which of the moves the checkout hasn't followed; nil for none.
+func (v move) missed(ctx context.Context) (*missed, error) {
+	p, common, to := v.place, v.common, v.commits[len(v.commits)-1]
+	tip, err := ResolveCommit(ctx, common, v.branch)
 	if err != nil || tip == "" {
 		return nil, err
 	}
@@ -219,14 +252,13 @@ func (p place) findMissed(ctx context.Context, common, branch string,
 	if err != nil {
 		return nil, err
 	}
-	// A file with only stale times in the index isn't edited. If another git has locked the index,
-	// the next call refreshes it.
+	// A file with only stale times in the index isn't edited.
 	if _, err := p.ask(ctx, "", "update-index", "-q", "--unmerged", "--refresh"); err != nil &&
 		exitCode(err) != 1 {
 		return nil, err
 	}
 	var best *missed
-	for _, from := range commits[:len(commits)-1] {
+	for _, from := range v.commits[:len(v.commits)-1] {
 		list, err := changes(objectsOf(common), from, to, run)
 		if err != nil {
 			return nil, err
@@ -289,7 +321,9 @@ func (p place) compare(ctx context.Context, common, from, to string,
 			m.behind = append(m.behind, c.path)
 		case isNew && (files[c.path] || was.gone() && !there):
 			m.behind, m.index = append(m.behind, c.path), append(m.index, was)
+		case isNew && clean:
 		case isNew:
+			m.edited, m.over = append(m.edited, c.path), append(m.over, was)
 		default:
 			m.edited = append(m.edited, c.path)
 		}
@@ -299,8 +333,13 @@ func (p place) compare(ctx context.Context, common, from, to string,
 
 // before reports whether all files that are as before the move existed before HEAD was written. A
 // git that checks out a branch writes HEAD last. A person who takes back what was merged, and
-// hasn't committed that, writes files after it. Missing files are ignored.
-func (p place) before(m *missed) bool {
+// hasn't committed that, writes files after it, but so does a git stash pop. Missing files are
+// ignored.
+func (v move) before(ctx context.Context, m *missed) bool {
+	p := v.place
+	if v.stashed(ctx) {
+		return true
+	}
 	head, err := statcache.Stat(filepath.Join(p.gitDir, "HEAD"))
 	if err != nil {
 		return false
@@ -328,24 +367,64 @@ func (p place) before(m *missed) bool {
 	return true
 }
 
-// follow updates index and files as git merge does.
-func (p place) follow(ctx context.Context, common string, m *missed) error {
-	if len(m.edited) > 0 {
-		return &OverlapError{Where: p.top, Paths: m.edited}
+// stashed reports whether a git stash may have written files that are as before the move after
+// HEAD: it has, since the checkout of the branch, and that came so soon after the move that it may
+// have begun before. What the stash took from such a checkout comes back with it.
+func (v move) stashed(ctx context.Context) bool {
+	head, err := statcache.Stat(filepath.Join(v.place.gitDir, "HEAD"))
+	if err != nil {
+		return false
 	}
-	if len(m.index) > 0 {
-		if err := p.putIndex(ctx, nil, m.index); err != nil {
+	moved, err := statcache.Stat(filepath.Join(v.common, movedFile))
+	if err != nil || head.Ctime < moved.Mtime || head.Ctime > moved.Mtime+int64(mostCheckout) {
+		return false
+	}
+	const lately = "50"
+	out, err := v.place.ask(ctx, "", "log", "-g", "-n", lately, "--no-show-signature",
+		"--format=%gs", "HEAD", "--")
+	if err != nil {
+		return false
+	}
+	for what := range strings.Lines(out) { // the newest first
+		switch {
+		case strings.HasPrefix(what, "reset: moving to HEAD"):
+			return true
+		case strings.HasPrefix(what, "checkout: "):
+			return false
+		}
+	}
+	return false
+}
+
+// stashes reports whether there is a stash that may bring files from before the move back: it was
+// made after the checkout.
+func (v move) stashes(ctx context.Context) bool {
+	stash, err := statcache.Stat(filepath.Join(v.common, "refs", "stash"))
+	if err != nil {
+		return false
+	}
+	head, err := statcache.Stat(filepath.Join(v.place.gitDir, "HEAD"))
+	return err == nil && stash.Mtime > head.Ctime && v.stashed(ctx)
+}
+
+// follow updates the copied index, and the files, as git merge does.
+func (v move) follow(ctx context.Context, m *missed) error {
+	p := v.place
+	if len(m.index) > 0 { // a kill leaves a checkout whose index is as before, too
+		if err := p.putIndex(ctx, m.index); err != nil {
+			return err
+		}
+		if err := errors.Join(p.install(), p.copyIndex()); err != nil {
 			return err
 		}
 	}
-	if err := durable.WriteFile(filepath.Join(p.gitDir, delivering), []byte(m.from+" "+m.to+"\n"),
-		0o644); err != nil {
+	if err := p.noteDelivery(m.from, m.to); err != nil {
 		return err
 	}
 	if _, words, err := p.git(ctx, nil, "", "read-tree", "-m", "-u", m.from, m.to); err != nil {
 		return p.refused(words, err) // the next Settle takes back what it has written
 	}
-	return errors.Join(p.withdraw(), p.fillLFS(ctx, common, m.list))
+	return nil
 }
 
 // LostByReset reports whether a git reset to HEAD took the commit out of the branch. Such a reset,

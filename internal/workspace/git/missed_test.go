@@ -178,6 +178,92 @@ esac
 	b.settled("")
 }
 
+// A git stash pop that is at work there can't make the index that of HEAD when gl has looked at it,
+// and not yet written: read-tree leaves files alone whose entries are as they are to be.
+func TestSettleBesideAPop(t *testing.T) {
+	b, from, to := onSide(t, "git checkout -q master")
+	testfiles.Write(t, b.main, map[string]string{"added": "mine\n", "run": "mine\n"})
+	b.in(b.main, "add", "added")
+	later(t, "1")
+	fakeGit(t, `case "$*" in *" read-tree "*)
+	(cd "$TOP" && env -u GIT_INDEX_FILE "$REAL" reset -q) >"$TOP/.git/said" 2>&1;;
+esac
+`+switching)
+	b.ok(b.forward(from, to))
+	b.ended()
+	b.ok(Settle(t.Context(), b.w.Common, target))
+	b.settled("A  added\n M run")
+	said, _ := os.ReadFile(filepath.Join(b.w.Common, "said"))
+	if !strings.Contains(string(said), "index.lock': File exists") {
+		t.Errorf("git reset said %q", said)
+	}
+}
+
+// A git of the person's that has the lock when gl looks, as git stash pop after the checkout, has it
+// for an instant: gl looks again, and doesn't leave the checkout to what they do next. Here it takes
+// the lock when gl asks about a commit of an earlier gl.
+func TestFastForwardMeetsALock(t *testing.T) {
+	asked := strings.Repeat("5", 40)
+	b, from, to := onSide(t, "git checkout -q master; echo "+asked+" >.git/"+committing)
+	fakeGit(t, `case "$*" in *`+asked+`*)
+	touch "$TOP/.git/index.lock"
+	(sleep 0.1; rm "$TOP/.git/index.lock") >"$TOP/.git/said" 2>&1 &;;
+esac
+`+switching)
+	b.ok(b.forward(from, to))
+	b.settled("")
+	if _, err := os.Stat(filepath.Join(b.w.Common, "said")); err != nil {
+		t.Error("gl met no lock")
+	}
+}
+
+// What a git stash takes from a checkout that hasn't followed comes back with git stash pop: its
+// files are newer than HEAD then, and the index is HEAD's. Gl may look while it is stashed.
+func TestSettleAfterAStash(t *testing.T) {
+	const switched = "git stash push -q && git checkout -q master && ! git stash pop -q --index"
+	for name, during := range map[string]bool{"before": false, "meanwhile": true} {
+		t.Run(name, func(t *testing.T) {
+			b, from, to := onSide(t, switched+" && git stash drop -q")
+			testfiles.Write(t, b.main, map[string]string{"added": "mine\n", "run": "mine\n"})
+			b.in(b.main, "add", "added")
+			later(t, "1")
+			fakeGit(t, switching)
+			b.ok(b.forward(from, to))
+			b.ended()
+			b.in(b.main, "stash", "push", "-q")
+			if during {
+				b.ok(Settle(t.Context(), b.w.Common, target))
+			}
+			b.in(b.main, "stash", "pop", "-q", "--index")
+			if got := b.in(b.main, "status", "--porcelain"); !strings.HasPrefix(got,
+				" D .env\n D d/e\n M f\n M g\n D new") {
+				t.Errorf("status:\n%s", got)
+			}
+			b.ok(Settle(t.Context(), b.w.Common, target))
+			b.settled("")
+		})
+	}
+}
+
+// Where edits are in the way, and the branch moves back, the index that a refused git stash pop has
+// made that of HEAD does, too. Else the next delivery would leave the files alone.
+func TestFastForwardMovesBack(t *testing.T) {
+	b, from, to := onSide(t, "git checkout -q master && git reset -q && echo mine >f")
+	fakeGit(t, switching)
+	overlap := new(OverlapError)
+	if err := b.forward(from, to); !errors.As(err, &overlap) ||
+		!slices.Equal(overlap.Paths, []string{"f"}) {
+		t.Errorf("%v", err)
+	}
+	if got := b.in(b.main, "status", "--porcelain"); got != " M f" ||
+		b.in(b.main, "rev-parse", "HEAD") != from {
+		t.Errorf("status:\n%s", got)
+	}
+	b.in(b.main, "checkout", "-q", "f")
+	b.ok(b.forward(from, to))
+	b.settled("")
+}
+
 // What the person has edited stays, and the branch with it.
 func TestFastForwardWhileItIsCheckedOutWithEdits(t *testing.T) {
 	for name, how := range map[string]string{"at once": "", "later": "1"} {

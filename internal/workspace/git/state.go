@@ -36,7 +36,7 @@ const (
 // left. The errors are *BusyError, *BranchError, *LockedError, ErrRefMoved.
 func CommitPaths(ctx context.Context, c Checkout, branch string, names []string, message string,
 	when time.Time) (commit string, left []string, err error) {
-	p := place{c.GitDir, c.Top}
+	p := place{gitDir: c.GitDir, top: c.Top}
 	lock, err := durable.Lock(ctx, filepath.Join(c.Common, committingLock))
 	if err != nil {
 		return "", nil, err
@@ -192,10 +192,7 @@ func (p place) catchUp(ctx context.Context, commit string) error {
 		return slices.Contains(edited, c.path) ||
 			slices.ContainsFunc(moved, func(m change) bool { return m.path == c.path })
 	})
-	if len(now) == 0 {
-		return nil
-	}
-	return p.putIndex(ctx, nil, now)
+	return p.putIndex(ctx, now)
 }
 
 func (p place) ask(ctx context.Context, input string, args ...string) (string, error) {
@@ -203,18 +200,22 @@ func (p place) ask(ctx context.Context, input string, args ...string) (string, e
 	return out, err
 }
 
-// putIndex puts entries into an index.
-func (p place) putIndex(ctx context.Context, env []string, list []change) error {
+// putIndex puts entries into the index.
+func (p place) putIndex(ctx context.Context, list []change) error {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b change) int { return b2i(b.gone()) - b2i(a.gone()) })
 	lines := make([]string, len(list))
 	for i, c := range list {
 		lines[i] = c.line()
 	}
-	if _, _, err := p.git(ctx, env, strings.Join(lines, "\x00")+"\x00", "update-index", "--add",
+	if _, _, err := p.git(ctx, nil, strings.Join(lines, "\x00")+"\x00", "update-index", "--add",
 		"--replace", "-z", "--index-info"); err != nil {
 		return err
 	}
-	_, _, err := p.git(ctx, env, "", "update-index", "-q", "--unmerged", "--refresh")
+	_, _, err := p.git(ctx, nil, "", "update-index", "-q", "--unmerged", "--refresh")
 	if exitCode(err) == 1 { // something differs
 		return nil
 	}
@@ -290,9 +291,9 @@ func (p place) commit(ctx context.Context, common, head string, names []string, 
 		return "", err
 	}
 	defer func() { err = errors.Join(err, q.remove()) }()
+	p.index = filepath.Join(q.dir, "index")
 	git := func(env []string, input string, args ...string) (string, error) {
-		env = slices.Concat(env, q.env(),
-			[]string{"GIT_INDEX_FILE=" + filepath.Join(q.dir, "index")})
+		env = slices.Concat(env, q.env())
 		out, _, err := p.git(ctx, env, input, append(slices.Clone(steady), args...)...)
 		return strings.TrimSpace(out), err
 	}
@@ -323,5 +324,6 @@ func (p place) prepareIndex(ctx context.Context, list []change) error {
 	if err := copyFile(filepath.Join(p.gitDir, "index"), next); err != nil {
 		return err
 	}
-	return p.putIndex(ctx, []string{"GIT_INDEX_FILE=" + next}, list)
+	p.index = next
+	return p.putIndex(ctx, list)
 }

@@ -211,7 +211,7 @@ func TestCommitPathsKilled(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, at := stateRepo(t)
-			p := place{at.GitDir, at.Top}
+			p := place{gitDir: at.GitDir, top: at.Top}
 			testfiles.Write(t, b.main, map[string]string{"state/S": "1\n", "state/T": "1\n",
 				"state/new": "1\n", "f": "staged\n"})
 			b.in(b.main, "add", "f")
@@ -236,6 +236,6 @@ func TestCommitPathsKilled(t *testing.T) {
 		})
 	}
 	b, from, to := delivered(t)
-	b.ok(place{b.w.Common, b.main}.lockIndex())
+	b.ok(place{gitDir: b.w.Common, top: b.main}.lockIndex())
 	b.ok(b.forward(from, to))
 }

@@ -176,7 +176,7 @@ func (k *Kept) addPart(number, name string, ref git.Ref) {
 // keptEntry adds one of git's worktree entries to the lineage that it belongs to, or as one of an
 // unknown lineage.
 func (a *Archive) keptEntry(e git.Linked, all []*Kept) []*Kept {
-	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
+	path, ours := e.IsOurs()
 	// Nothing in the lane's worktree is work.
 	if !ours || !strings.HasPrefix(path, a.at.place+"/") || a.at.isLanePath(path) {
 		return all

@@ -237,7 +237,7 @@ func TestLaneHalfAdded(t *testing.T) {
 	l, err := r.Lineages.Lane(t.Context())
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(l.Path), 0o755))
-	must(t, git.AddWorktree(t.Context(), r.Git.GitDir, l.Path, l.Base, lockReason(l.Path)))
+	must(t, git.AddWorktree(t.Context(), r.Git.GitDir, l.Path, l.Base, git.LockReason(l.Path)))
 	must(t, os.WriteFile(filepath.Join(r.Git.Common, "worktrees", "lane.1", "HEAD"),
 		[]byte(strings.Repeat("0", 40)+"\n"), 0o644))
 	finish(t, r, l, Making{})

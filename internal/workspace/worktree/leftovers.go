@@ -67,7 +67,7 @@ func (c *Cleaner) Leftovers(ctx context.Context) ([]Leftover, error) {
 
 // leftEntry looks at one of git's entries.
 func (c *Cleaner) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
-	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
+	path, ours := e.IsOurs()
 	if !ours ||
 		!strings.HasPrefix(path, c.at.place+"/") && !strings.HasPrefix(e.Path, c.at.place+"/") {
 		return Leftover{}, false

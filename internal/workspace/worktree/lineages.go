@@ -227,7 +227,7 @@ func (ls *Lineages) ours(l *Lineage) error {
 		return err
 	}
 	reason, err := durable.ReadFile(filepath.Join(l.Admin, "locked"))
-	if err != nil || strings.TrimSuffix(string(reason), "\n") != lockReason(l.Path) {
+	if err != nil || strings.TrimSuffix(string(reason), "\n") != git.LockReason(l.Path) {
 		return fmt.Errorf("the worktree %s isn't locked for gl: %w", l.Path,
 			errors.Join(err, git.ErrNotLinked))
 	}

@@ -83,7 +83,7 @@ func (ls *Lineages) entries(l *Lineage) (mine []git.Linked, foreign bool, err er
 	for _, e := range all {
 		switch {
 		case e.Path != "" && e.Path != l.Path && paths.Exists(e.Path): // also ours, if it was moved
-		case e.Lock == lockReason(l.Path) || e.Path == "" && blank(e.Admin, filepath.Base(l.Path)):
+		case e.Lock == git.LockReason(l.Path) || e.Path == "" && blank(e.Admin, filepath.Base(l.Path)):
 			mine = append(mine, e)
 		case e.Path == l.Path:
 			foreign = true

@@ -172,7 +172,7 @@ func (h *Hold) addNew(ctx context.Context) error {
 	}
 	h.lineages.tidyAll()
 	return git.AddWorktree(ctx, h.at.git.GitDir, l.Path, cmp.Or(l.Branch, l.Base),
-		lockReason(l.Path))
+		git.LockReason(l.Path))
 }
 
 // makeBranch makes the lineage's branch, or ensures that an existing one is whole. Its base may be

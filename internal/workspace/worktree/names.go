@@ -120,11 +120,6 @@ func lastPart(slice string, n int) string {
 	return name(slice) + "." + strconv.Itoa(n)
 }
 
-// lockReason is the reason with which gl locks its worktrees in git, so that git never removes
-// them. It is stored in the repository's git directory, which a clone doesn't bring, so it tells
-// gl's worktrees from a person's.
-func lockReason(path string) string { return "in use by gl: " + path }
-
 // unpart returns the text of a part of a ref, "" for none and if it is unknown.
 func unpart(p string) string {
 	if p == "_" {

@@ -58,6 +58,9 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 		if kept, _, err = c.inTheWay(ctx, l, in); err != nil || kept != "" {
 			return kept, err
 		}
+		if err := c.TakeDocuments(ctx, l); err != nil {
+			return "", err
+		}
 		// No process finds the directory by its path now.
 		if err := os.Rename(l.Path, aside); err != nil {
 			return "", err
@@ -211,7 +214,7 @@ func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 		if in, err := git.IsAncestor(ctx, c.common, tip, h.Commit); err != nil {
 			return "", "", err
 		} else if in {
-			kept, err := unsaved(ctx, w, l)
+			kept, err := c.unsaved(ctx, w, l)
 			return kept, short(h.Name), err
 		}
 	}
@@ -222,7 +225,7 @@ func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 			return "", "", err
 		}
 		if contained {
-			kept, err := unsaved(ctx, w, l)
+			kept, err := c.unsaved(ctx, w, l)
 			return kept, short(h.Name), err
 		}
 		if first == "" {
@@ -234,12 +237,12 @@ func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 }
 
 // unsaved describes what is in the worktree and in no commit.
-func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
+func (c *Cleaner) unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
 	u, err := w.Unsaved(ctx, l.Ignored)
 	if err != nil {
 		return "", err
 	}
-	return unsavedText(u), nil
+	return c.keeps(ctx, l, l.Path, u)
 }
 
 func unsavedText(u *git.Unsaved) string {
@@ -249,11 +252,14 @@ func unsavedText(u *git.Unsaved) string {
 	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged},
 		{"ignored files that setup didn't make", u.Ignored}} {
 		if len(c.list) > 0 {
-			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list))
+			return fmt.Sprintf("it has %s: %s; %s", c.what, sample(c.list), onceGone)
 		}
 	}
 	return ""
 }
+
+// onceGone says how a person gets rid of a worktree that is kept for files.
+const onceGone = "once they are moved or deleted there, gl clean removes it"
 
 // sample lists the first few of the paths.
 func sample(list []string) string {
@@ -284,8 +290,11 @@ func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		if kept := unsavedText(saved.Unsaved); kept != "" {
-			return kept, nil
+		if err := h.takeDocuments(ctx, l, aside); err != nil {
+			return "", err
+		}
+		if kept, err := h.keeps(ctx, l, aside, saved.Unsaved); err != nil || kept != "" {
+			return kept, err
 		}
 		// From here on files may be missing, which isn't a change by the agent.
 		if err := os.Remove(filepath.Join(aside, ".git")); err != nil {

@@ -44,7 +44,7 @@ func writable(r *Repo, l, car *Lineage) map[string]string {
 			"nested/.git/config", "nested/.git/index", "nested/.git/refs",
 			"nested/.git/packed-refs", "nested/.git/objects")
 		add(before+"admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD",
-			"MERGE_HEAD", "MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
+			"MERGE_HEAD", "MERGE_MSG", "gl-moving", "gl-delivering", "gl-committing", "logs", "logs/HEAD", "refs", "refs/bisect",
 			"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules",
 			"BISECT_START", "CHERRY_PICK_HEAD")
 	}
@@ -71,6 +71,8 @@ func replacements(victim string) map[string]func(path string) error {
 		"an empty file":            func(p string) error { return os.WriteFile(p, nil, 0o644) },
 		"garbage":                  func(p string) error { return os.WriteFile(p, []byte("\x00ref: ../../\xff\n[core]\nx"), 0o644) },
 		"nothing":                  func(string) error { return nil },
+		"the target":               func(p string) error { return os.WriteFile(p, []byte("ref: refs/heads/main\n"), 0o644) },
+		"the target's name":        func(p string) error { return os.WriteFile(p, []byte("refs/heads/main\n"), 0o644) },
 		"a file without rights":    func(p string) error { return os.WriteFile(p, []byte("x"), 0) },
 		"a directory without them": func(p string) error { return os.Mkdir(p, 0) },
 		"a huge file": func(p string) error {
@@ -209,6 +211,9 @@ func TestReplacedBefore(t *testing.T) {
 		{"ref 1", "a huge file", "nothing of its own"},
 		{"ref 1", "a huge file", "the merge queue"},
 		{"admin HEAD", "a directory", "nothing of its own"},
+		{"admin HEAD", "the target", "nothing of its own"},
+		{"admin HEAD", "the target", "the merge queue"},
+		{"admin rebase-merge/head-name", "the target's name", "nothing of its own"},
 		{"admin index", "a link to nothing", "the merge queue"},
 		{"admin logs/HEAD", "a link to a file", "the merge queue"},
 		{"log 1", "a link to a file", "the merge queue"},

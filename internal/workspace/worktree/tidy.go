@@ -3,7 +3,6 @@ package worktree
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"greenlight/internal/base/paths"
 	"greenlight/internal/workspace/git"
@@ -64,7 +63,7 @@ func (ls *Lineages) tidyAll() {
 		}
 	}
 	for _, e := range linked {
-		if strings.HasPrefix(e.Lock, lockReason("")) {
+		if _, ours := e.IsOurs(); ours {
 			_, _ = git.Worktree{Common: ls.common, Admin: e.Admin}.Tidy(head[e.Admin])
 		}
 	}

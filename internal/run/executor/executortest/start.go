@@ -187,7 +187,7 @@ func promiseCommandCantStart(t *testing.T, s *Subject) {
 func promiseFiles(t *testing.T, s *Subject) {
 	r, w, err := os.Pipe()
 	check(t, err)
-	w.WriteString("handed on\n")
+	_, _ = w.WriteString("handed on\n")
 	w.Close()
 	defer r.Close()
 	j := s.shell(t, "for n in 3 4 5 6 7 8 9; do (cat <&$n) 2>/dev/null; done; exit 0")
