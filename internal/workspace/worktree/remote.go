@@ -118,8 +118,8 @@ func (p *parts) needless(ctx context.Context, l *Lineage) (bool, error) {
 	if err != nil || branch != l.Branch || w.Operation() != "" || inUse(l.Path) {
 		return false, err
 	}
-	left, err := unsaved(ctx, w, l)
-	return left == "", err
+	u, err := w.Unsaved(ctx, l.Ignored)
+	return err == nil && unsavedText(u) == "", err
 }
 
 // leave removes a needless worktree. What is written there meanwhile is put back. After a kill the
@@ -136,7 +136,7 @@ func (h *Hold) leave(ctx context.Context) error {
 			return err
 		}
 		w := git.Worktree{Common: h.common, Admin: l.Admin, Path: aside}
-		if left, err := unsaved(ctx, w, l); err != nil || left != "" {
+		if u, err := w.Unsaved(ctx, l.Ignored); err != nil || unsavedText(u) != "" {
 			return errors.Join(err, os.Rename(aside, l.Path))
 		}
 	}
