@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,9 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it
 conflicts, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
 runs, are named first; they are merged once you have accepted them.
+
+A GSD phase or Specwright unit that waits because its tests failed is tested again in the checkout, where you may have fixed it, and is
+done if they pass. gl retry has an agent do that.
 
 --tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
 slice is merged if the tests pass. To start over instead: gl retry --fresh ID.
@@ -148,6 +152,12 @@ func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
 }
 
 func runAccept(ctx context.Context, app *cmdutil.App, id string, how ops.Approval) error {
+	if f, err := fixed(app, id); err != nil || f != nil {
+		if err == nil {
+			err = acceptFixed(ctx, app, f)
+		}
+		return err
+	}
 	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
@@ -174,6 +184,54 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, how ops.Approva
 		return tellReady(app, a)
 	}
 	return landAccepted(ctx, app, l, built, a)
+}
+
+// fixed returns another system's item that is held back because its tests failed; nil for any
+// other, about which app.Slice says more.
+func fixed(app *cmdutil.App, id string) (*ops.Fixed, error) {
+	pr, err := app.Project()
+	if err != nil || pr.Tracker.Traits().Completes {
+		return nil, nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	if id, _, err = project.Resolve(p, id); err != nil {
+		return nil, nil
+	}
+	return ops.HeldBack(pr, id)
+}
+
+// acceptFixed tests what a person may have fixed in the checkout.
+func acceptFixed(ctx context.Context, app *cmdutil.App, f *ops.Fixed) error {
+	if err := permit(ctx, app, f.Project.Root, f.Commands); err != nil {
+		return err
+	}
+	self, err := cmdutil.Self()
+	if err != nil {
+		return err
+	}
+	before, err := f.Project.Plan(time.Now(), f.Project.Options())
+	if err != nil {
+		return err
+	}
+	busy := app.IO.Progress("running the tests of " + f.ID)
+	v, err := f.Test(ctx, self, app.Environ)
+	busy.Done()
+	if err != nil {
+		return err
+	}
+	if !v.Green() {
+		app.IO.Printf("%s\n", sanitize.Line(f.ID+" isn't done: its tests fail ("+v.How(plan.Age(f.Limit()))+")"))
+		for _, line := range v.Shown() {
+			app.IO.Printf("    %s\n", sanitize.Line(line))
+		}
+		app.IO.Printf("all of it is in %s\n", sanitize.Line(v.Log))
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	app.IO.Printf("%s is done: its tests pass (%.1fs)\n", f.ID, v.Seconds)
+	return tellReady(app, ops.After(f.Project, before))
 }
 
 // tellReady prints what became ready because of it.

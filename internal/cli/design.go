@@ -66,5 +66,25 @@ func talkInProject(ctx context.Context, app *cmdutil.App, name, words string) er
 	if !app.Inside() && (t.pr == nil || t.pr.Stateless()) {
 		return fmt.Errorf("%s: %w", t.root, project.ErrNoProject)
 	}
+	if sibling(t.pr) && !app.Inside() {
+		return fmt.Errorf("%s keeps its state in %s, and %s is about a roadmap of Greenlight's: %s", t.root, t.pr.System().Name,
+			t.command, instead(t.pr.Key(), words))
+	}
 	return startTalk(ctx, app, t)
+}
+
+// sibling reports whether only another system keeps the project's state.
+func sibling(pr *project.Project) bool {
+	return pr != nil && !pr.Stateless() && pr.Slices == nil
+}
+
+// instead is what plans or archives a milestone in another system.
+func instead(system, words string) string {
+	switch {
+	case system == "specwright":
+		return "type /sw-design in Claude Code to begin the next work"
+	case words == "archive":
+		return "type /gsd-complete-milestone in Claude Code"
+	}
+	return "type /gsd-new-milestone in Claude Code"
 }

@@ -204,7 +204,7 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 		return
 	}
 	app.IO.Message("there is no test command, so merged work is unverified: %s",
-		testrun.SetCommand(pr.Root, pr.Flags()))
+		testrun.SetCommand(pr.Root, pr.Flags(), testrun.Command{}))
 }
 
 // mostTicked limits how many ticked-off tasks are named.

@@ -115,6 +115,9 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 		return err
 	}
 	app.IO.Printf("\nNext: %s\n", next)
+	for _, s := range made.Beside {
+		app.IO.Printf("Or go on with %s's work: gl slice --system %s\n", s.Name, s.Key)
+	}
 	return nil
 }
 
@@ -267,6 +270,11 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 		}
 	}
 	if !app.Inside() && !app.IO.Interactive() {
+		if sibling(pr) {
+			s := pr.System()
+			return fmt.Errorf("%s keeps its state in %s: gl status and gl slice work on it, and %s changes it. For slices of Greenlight's own beside it, "+
+				"run gl init on a terminal, or gl init --no-agent", root, s.Name, s.Command)
+		}
 		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: " + onlyFiles)
 	}
 	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init",

@@ -62,7 +62,15 @@ worked on.`,
 type retryOptions struct{ all, abandon, fresh, json bool }
 
 // broken selects the slices that wait for gl retry.
-func broken(p *plan.Plan) []string { return p.Lists.TroubledIDs() }
+func broken(p *plan.Plan) []string {
+	ids := p.Lists.TroubledIDs()
+	for _, id := range p.Lists.Waiting {
+		if p.State(id).HeldBack {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOptions) error {
 	pr, err := app.Project()
@@ -266,6 +274,9 @@ func (s *retrySlice) lastAttempt() string {
 	detail := ""
 	if s.Detail != nil {
 		detail = *s.Detail
+	}
+	if s.Outcome.Traits().Asks {
+		return fmt.Sprintf(" (attempt %d ended waiting for %s)", *s.Attempt, detail)
 	}
 	return fmt.Sprintf(" (attempt %d %s)", *s.Attempt, s.Outcome.Text(detail))
 }

@@ -212,6 +212,15 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 				}, ""}
 			return []choice{tests, retry, fresh}
 		}
+		if !r.pr.Tracker.Traits().Completes { // nothing of it can begin anew, and a person may have fixed it
+			fixed := choice{"a", "accept what is fixed", func(ctx context.Context, id, _ string) error {
+				return runAccept(ctx, r.app, id, ops.Approval{})
+			}, ""}
+			if w.Kind == ops.PendingRed {
+				return []choice{fixed, retry}
+			}
+			return []choice{retry}
+		}
 		return []choice{retry, fresh}
 	case ops.PendingPaused:
 		return []choice{{"e", "resume", func(ctx context.Context, id, _ string) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,13 +192,20 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 	case asJSON:
 		return errors.Join(app.IO.JSON(settingDoc{1, is.Item()}), pr.Tracker.Refresh(ctx))
 	case bytes.Equal(was.Value, is.Value) && was.File:
-		app.IO.Printf("%s is already %s\n", key, valueText(is.Value))
-	case was.Value == nil:
+		app.IO.Printf("%s is already %s\n", key, cmp.Or(valueText(is.Value), "unset"))
+	case valueText(is.Value) == "" && before != "":
+		app.IO.Printf("%s is unset (was %s)\n", key, before)
+	case valueText(is.Value) == "":
+		app.IO.Printf("%s is unset\n", key)
+	case was.Value == nil || before == "":
 		app.IO.Printf("%s is now %s\n", key, valueText(is.Value))
 	case !was.File:
 		app.IO.Printf("%s is now %s (default %s)\n", key, valueText(is.Value), before)
 	default:
 		app.IO.Printf("%s is now %s (was %s)\n", key, valueText(is.Value), before)
+	}
+	if key == "test.command" && valueText(is.Value) != "" {
+		app.IO.Message("gl verify%s runs it now", pr.Flags())
 	}
 	return pr.Tracker.Refresh(ctx) // STATE.md shows the mode
 }

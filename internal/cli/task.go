@@ -257,7 +257,7 @@ func (j *job) taskSummary(res *scheduler.Result, inCheckout bool) {
 			j.app.IO.Printf("  gl diff %s shows it, gl undo %[1]s takes it back\n", r.ID.Work())
 			if !j.pr.Config.Test.Command.IsSet() {
 				j.app.IO.Printf("  no test command: %s\n",
-					sanitize.Line(testrun.SetCommand(j.pr.Root, j.pr.Flags())))
+					sanitize.Line(testrun.SetCommand(j.pr.Root, j.pr.Flags(), testrun.Command{})))
 			}
 		} else if inCheckout && r.Judged.Outcome.Traits().Success {
 			j.app.IO.Printf("  done in the checkout: gl has neither tested nor merged it\n")

@@ -251,6 +251,9 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
 	}
+	if st := p.State(id); st.HeldBack && st.Class == plan.Waiting {
+		out.Printf("Once it is fixed by hand, run gl accept %s%s: it is done if the tests pass\n", sanitize.Line(id), p.Snapshot.Flags)
+	}
 	if slices.Contains(p.Lists.Unverified, id) {
 		of := *p
 		of.Lists.Unverified = []string{id}

@@ -113,8 +113,13 @@ func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []verb, a []string) er
 	if err != nil || help {
 		return orHelp(c, err)
 	}
+	leading := 0 // flags of every verb, which may stand before it, as with GSD's tools
+	for leading < len(a) && slices.Contains([]string{"--raw", "--json-errors", "--compat"}, a[leading]) {
+		leading++
+	}
+	a = slices.Concat(a[leading:], a[:leading])
 	args := verbArgs(a)
-	if len(args) == 0 || strings.HasPrefix(args[0], "--") {
+	if leading == len(a) {
 		return runGsd(app, c, verbs[0], a)
 	}
 	var names []string

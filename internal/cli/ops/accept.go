@@ -38,6 +38,11 @@ func (a *Acceptance) Ready() ([]string, error) {
 		func(id string) bool { return slices.Contains(a.before, id) }), nil
 }
 
+// After is an acceptance that has changed what was planned before.
+func After(pr *project.Project, before *plan.Plan) *Acceptance {
+	return &Acceptance{pr: pr, before: before.Lists.Ready}
+}
+
 // Built returns the lineage in which a slice was built; nil if it was built in the checkout or by a
 // person.
 func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Lineage, error) {
@@ -76,7 +81,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	if err != nil {
 		return nil, err
 	}
-	a := &Acceptance{pr: pr, before: before.Lists.Ready}
+	a := After(pr, before)
 	seen, err := asIs(ctx, pr, l)
 	if err != nil { // the merge queue reports it
 		seen = attempt.Left{}

@@ -117,6 +117,9 @@ func putBack(ctx context.Context, pr *project.Project, tx tracker.Tx, id string,
 	if err := cmp.Or(unchanged(ctx, st), mayRetry(p, st, now)); err != nil {
 		return *st, err
 	}
+	if st.HeldBack { // only its attempt's record holds it back
+		return *st, nil
+	}
 	return *st, tx.PutBack(id, st.Mark(), over)
 }
 
@@ -128,6 +131,8 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
+	case st.HeldBack:
+		return nil
 	case st.Reverted != nil && st.Class == plan.Done:
 		// both its file and the person say that it isn't done
 		return nil

@@ -219,6 +219,9 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 			w.Kind = PendingPaused
 		case st.OverBudget:
 			w.Kind = PendingBudget
+		case st.HeldBack:
+			w.Kind, w.Why = PendingRed, strings.TrimPrefix(st.WaitingFor, "a fix: ")
+			w.Commands = []string{"gl retry " + st.ID + p.Snapshot.Flags, "gl accept " + st.ID + p.Snapshot.Flags}
 		case st.Next != nil: // another system knows the commands
 			w.Kind, w.Foreign = PendingReview, true
 		case st.Asks():

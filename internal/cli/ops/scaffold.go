@@ -89,6 +89,7 @@ type Scaffold struct {
 	Files  []string // in .greenlight
 	Slices []string
 	Notes  []string
+	Beside []project.System // that keep state there, too
 }
 
 // NewProject creates the state of a new project in root, atomically: config.json with the defaults,
@@ -103,25 +104,27 @@ func NewProject(ctx context.Context, root, graph string) (*Scaffold, error) {
 	if err := s.make(ctx); err != nil {
 		return nil, fmt.Errorf("begin a project in %s: %w", root, err)
 	}
-	return &Scaffold{Files: s.files(), Slices: s.ids, Notes: beginNotes(ctx, root)}, nil
+	notes, beside := beginNotes(ctx, root)
+	return &Scaffold{Files: s.files(), Slices: s.ids, Notes: notes, Beside: beside}, nil
 }
 
-// beginNotes returns notes for a person who begins a project there.
-func beginNotes(ctx context.Context, root string) []string {
-	var notes []string
+// beginNotes returns notes for a person who begins a project there, and the other systems that keep
+// state there.
+func beginNotes(ctx context.Context, root string) (notes []string, beside []project.System) {
 	if note := BelowGitRoot(ctx, root); note != "" {
 		notes = append(notes, note)
 	}
 	pr, err := project.Open(root)
 	if err != nil {
-		return notes
+		return notes, nil
 	}
 	for _, other := range pr.Views()[1:] {
 		s := other.System()
+		beside = append(beside, s)
 		notes = append(notes, fmt.Sprintf("note: %s keeps state here, too: gl works on Greenlight's slices from now on, and on %s's with --system %s",
 			s.Name, s.Name, s.Key))
 	}
-	return notes
+	return notes, beside
 }
 
 // A scaffold is a project being created.

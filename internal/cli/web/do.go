@@ -412,5 +412,5 @@ func (n *notes) take(name string) (text string, bad bool) {
 // canDecide reports whether the page can act on a slice of the project, or only say which command
 // does.
 func canDecide(pr *project.Project, st *plan.State) bool {
-	return pr.Slices != nil && (st.Next == nil || st.OverBudget)
+	return st.HeldBack || pr.Slices != nil && (st.Next == nil || st.OverBudget)
 }

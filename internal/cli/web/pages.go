@@ -164,6 +164,10 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 		return []button{reject, accept}
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
 		ops.PendingInterrupted:
+		if pr.Slices == nil { // held back: another system's item can't begin anew
+			return []button{{Do: "retry", Label: retry.Label, Primary: true,
+				Hint: "Has an agent fix it. If you have fixed it: gl accept " + p.ID}}
+		}
 		if p.Kind == ops.PendingRed && ops.TestsToAccept(pr, p.ID) == nil {
 			return []button{{Do: "accept-tests", Label: "Accept its changed tests", Ask: noteLabel, Aside: true}, retry, fresh}
 		}

@@ -64,6 +64,8 @@ type Item struct {
 	Counted  bool // NewTests is known because gl has counted them
 
 	Verified Verified // of a done item: the result of its tests as gl saw it
+	// its system calls it complete, but its tests failed when gl ran them, so it isn't done
+	HeldBack bool
 
 	// relative to the project's root, with forward slashes; "" for an item without its own file
 	File    string

@@ -20,6 +20,16 @@ type Suite struct {
 	Red       bool      `json:"red,omitempty"`
 	Commit    string    `json:"commit,omitempty"` // the commit that was tested; "" for a checkout
 	At        time.Time `json:"at"`
+	Command   string    `json:"command,omitempty"` // "" in files of older versions
+}
+
+// Of returns the suite if it is a verdict of this test command, "" for none; otherwise nil. A
+// verdict goes with its command: nobody can put right what isn't run any more.
+func (s *Suite) Of(command string) *Suite {
+	if s == nil || command == "" || s.Command != "" && s.Command != command {
+		return nil
+	}
+	return s
 }
 
 // TestCounts is what is known about a project's tests: gl's last run of the suite, and what the

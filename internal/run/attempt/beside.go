@@ -55,7 +55,8 @@ func (s *Store) settledSince(e Entry, at time.Time) bool {
 // Fewer reports that fewer tests ran in the checkout than in the last run whose work was accepted.
 // It adds nothing if the missing tests are named already.
 func (s *Store) Fewer(r *Record) []gate.Item {
-	v, before := r.Judged.Verdict, s.Proofs.Suite()
+	v := r.Judged.Verdict
+	before := s.Proofs.Suite().Of(v.Command)
 	named := slices.ContainsFunc(r.Judged.Compared.Found, func(i gate.Item) bool {
 		return i.Kind == gate.Removed || i.Kind == gate.Skips
 	})

@@ -46,6 +46,8 @@ type Landing struct {
 	Train *plan.InTrain `json:"train,omitempty"`
 	// the base on which it couldn't land: tried again once the lane has moved,
 	Tried string `json:"tried,omitempty"`
+	// where the tests fail in the same way: its agent can't put that right
+	Alike bool `json:"alike,omitempty"`
 	// or this slice has resolved a conflict in the same paths
 	Behind  string   `json:"behind,omitempty"`
 	Paths   []string `json:"paths,omitempty"`   // in conflict

@@ -175,6 +175,7 @@ type Aftermath struct {
 	Answered *Answer   `json:"answered,omitempty"` // where it ended with a question
 	Undone   *Undo     `json:"undone,omitempty"`   // where it landed
 	At       time.Time `json:"at,omitzero"`        // when it was put back last
+	Fixed    bool      `json:"fixed,omitempty"`    // what had failed the tests; they passed since
 }
 
 // Terms are what a person had decided about a slice when it was claimed. Its agent can write to

@@ -184,7 +184,8 @@ func (s *Settler) holdBack(r *Record) {
 	}
 }
 
-// HeldBack reports whether the attempt's tests failed on what another system calls complete.
+// HeldBack reports whether the attempt's tests failed on what another system calls complete, and
+// haven't passed since.
 func (r *Record) HeldBack() bool {
 	return r.Judged.Outcome == outcome.Waiting && r.Place.Lineage == 0 && r.Judged.Verdict != nil &&
 		!r.Judged.Verdict.Green()

@@ -23,7 +23,8 @@ func (s *Proofs) Suite() *plan.Suite {
 
 // PutSuite keeps a verdict as the last one on the whole suite.
 func (s *Proofs) PutSuite(v *testrun.Verdict, commit string) error {
-	suite := plan.Suite{Commit: commit, At: v.At.UTC(), Uncounted: v.Passed == nil, Red: !v.Green()}
+	suite := plan.Suite{Commit: commit, At: v.At.UTC(), Uncounted: v.Passed == nil, Red: !v.Green(),
+		Command: v.Command}
 	if v.Passed != nil {
 		suite.Passed = *v.Passed
 	}

@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/testrun"
 	"greenlight/internal/state/statedir"
 )
 
@@ -96,6 +97,14 @@ func (w *Writer) MarkApproved(slice string, ruling *gate.Ruling) error {
 		was := r.Judged.Gate != nil
 		r.Judged.Gate = ruling
 		return was
+	})
+}
+
+// MarkFixed notes tests that pass now, in place of those that held the slice's last attempt back.
+func (w *Writer) MarkFixed(slice string, v *testrun.Verdict) error {
+	return w.markLast(slice, func(r *Record) bool {
+		r.Since.Fixed, r.Judged.Verdict = true, v
+		return true
 	})
 }
 

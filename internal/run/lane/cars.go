@@ -640,6 +640,7 @@ func (s *signs) write(ctx context.Context, r *attempt.Record, text string, takes
 		g := r.Landing
 		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = text, takes, where,
 			"", false, "", ""
+		g.Alike = false
 	})
 	if away := new(attempt.AwayError); errors.As(err, &away) || errors.Is(err, tracker.ErrNotFound) {
 		return nil

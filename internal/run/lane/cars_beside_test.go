@@ -86,7 +86,7 @@ func TestCarsOnARedBase(t *testing.T) {
 	recs := s.queueSeveral(3, own)
 	s.work()
 	for _, r := range recs {
-		s.queued(r, "base red")
+		s.queued(r, "fails on main as well")
 	}
 	s.write("src/missing", "here\n")
 	s.git("add", "src")

@@ -619,19 +619,28 @@ func (m *merging) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) err
 			return m.approve(ctx, w, v, true)
 		}
 	}
-	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)",
-		worktree.Short(m.repo.Target()), How(base, m.project.Config.Test.Limit))
+	target, how := worktree.Short(m.repo.Target()), How(base, m.project.Config.Test.Limit)
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", target, how)
+	alike := v.FailsLike(base)
+	if alike {
+		reason = fmt.Sprintf("the test command fails on %s as well (%s); fix %[1]s or the command: %[3]s",
+			target, strings.TrimPrefix(how, "tests: "), testrun.SetCommand(m.project.Root,
+				m.project.Flags(), m.commands.conf.Config.Test.Command))
+	}
 	m.line.block(w.rec, reason)
 	m.tell("%s waits: %s", w.rec.ID.Label(), reason)
 	_, err = m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Judged.Verdict = "", w.base, reason,
 			w.tip, w.base, v
+		g.Alike = alike
 	})
 	return err
 }
 
-// sendBack sends back those that wait because the base is red.
+// sendBack sends back those that wait because the base is red. Work after which the tests fail just
+// as they do without it stays in the queue: another attempt would cost money and change nothing,
+// and once the command or the base is put right, it is tested again.
 func (m *merging) sendBack(ctx context.Context) error {
 	queue, err := queueOf(m.project)
 	if err != nil {
@@ -639,7 +648,8 @@ func (m *merging) sendBack(ctx context.Context) error {
 	}
 	for _, r := range queue {
 		v := r.Judged.Verdict
-		if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
+		if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" ||
+			r.Landing.Alike {
 			continue
 		}
 		if there, err := git.HasCommit(ctx, m.repo.Git.Common, r.Landing.Base); err != nil ||

@@ -116,9 +116,9 @@ func TestBaseRed(t *testing.T) {
 		t.Errorf("the base: %q", red)
 	}
 	s.work()
-	s.queued(r, "base red")
+	s.queued(r, "fails on main as well")
 	s.work()
-	s.queued(r, "base red")
+	s.queued(r, "fails on main as well")
 	s.write("src/missing", "here\n")
 	s.git("add", "src")
 	s.git("commit", "-qm", "mend it")
@@ -132,15 +132,18 @@ func TestBaseRedIsSentBack(t *testing.T) {
 	s.write("list", "missing\n")
 	s.git("commit", "-qam", "break it")
 	runs := s.countTests()
-	r, other := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", apart(t, "S-2"))
+	r, alike := s.queue("S-1", func(dir string) {
+		testfiles.Put(t, dir, "list", "missing\ngone\n")
+	}), s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	s.queued(r, "base red")
-	s.queued(other, "base red")
+	s.queued(alike, "the test command fails on main as well (exit status 1: FAIL missing); fix main")
 	if n := runs(); n != 6 { // two for each of the slices, and two for the target
 		t.Errorf("tests ran %d times", n)
 	}
 	check(t, s.lane().SendBack(t.Context()))
 	s.settled(r, outcome.Red, "they fail without it, too")
+	s.queued(alike, "the test command fails on main as well") // no attempt is spent on it
 }
 
 // The queue makes a deleted worktree again without setting it up: the next attempt does that.

@@ -22,7 +22,9 @@ import (
 type line struct {
 	project *project.Project
 	settler attempt.Settler
-	tell    func(format string, a ...any)
+	// of the tests
+	commands *commands
+	tell     func(format string, a ...any)
 
 	stuck map[string]string // why an attempt can't move in this turn, by its name
 }
@@ -107,6 +109,10 @@ func (l *line) mayMove(r *attempt.Record, base func() (string, error),
 	if r.Landing.Tried == "" && r.Landing.Behind == "" {
 		return true, nil
 	}
+	if v := r.Judged.Verdict; r.Landing.Behind == "" && v != nil &&
+		v.Command != l.commands.conf.Config.Test.Command.Line {
+		return true, nil // it may pass by the new command
+	}
 	at, err := base()
 	if errors.As(err, new(*Standstill)) { // each gets this reason
 		return true, nil
@@ -164,6 +170,7 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 		g := r.Landing
 		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
 			judged(g.Train), "", false, "", ""
+		g.Alike = false
 	})
 	if now != nil {
 		r.Landing = now.Landing

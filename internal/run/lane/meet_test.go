@@ -87,7 +87,7 @@ func TestTargetRedMeanwhile(t *testing.T) {
 	s.work()
 	s.landed(a)
 	s.landed(b)
-	s.queued(c, "base red")
+	s.queued(c, "fails on main as well")
 	if got := s.landings("main"); !slices.Equal(got, []string{"S-2", "S-1"}) {
 		t.Errorf("landed: %q", got)
 	}

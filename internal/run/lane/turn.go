@@ -81,7 +81,8 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 		project: pr, repo: repo, commands: t.commands, tell: q.notes(), unfit: map[string]time.Time{},
 		red: map[string]string{}, took: map[string]time.Duration{},
 	}
-	t.line = &line{project: pr, settler: t.settler, tell: tell, stuck: map[string]string{}}
+	t.line = &line{project: pr, settler: t.settler, commands: t.commands, tell: tell,
+		stuck: map[string]string{}}
 	t.bench = &bench{
 		project: pr, repo: repo, commands: t.commands, trees: read.trees, file: t.file,
 		events: q.events, tell: tell, since: since, seen: map[testrun.Key]*testrun.Verdict{},

@@ -51,8 +51,10 @@ func (j joiner) holdBack(s *plan.Snapshot, attempts map[string]attempt.Tally) {
 			continue
 		}
 		held := *it
-		held.Status, held.WaitingFor = "pending", r.Judged.Detail
-		held.Next = []string{"gl slice " + it.ID + " --force"}
+		held.HeldBack, held.Status = true, "pending"
+		if !r.Since.Retried {
+			held.WaitingFor, held.Next = r.Judged.Detail, []string{"gl retry " + it.ID + s.Flags}
+		}
 		by[it.ID], s.Attempts[it.ID] = &held, settled(r)
 	}
 	replace(s, by)

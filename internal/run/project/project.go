@@ -216,6 +216,9 @@ func (p *Project) blank(c *tracker.Contents, attempted, live int) *plan.Snapshot
 	}
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
 		s.Suite = p.Runs.Proofs.Suite()
+		if p.ConfigErr == nil {
+			s.Suite = s.Suite.Of(p.Config.Test.Command.Line)
+		}
 	}
 	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {
 		s.Cost.Spent = make(map[string]float64)

@@ -58,11 +58,7 @@ func (c claimer) asPlanned(tx tracker.Tx, p *plan.Plan, id string) bool {
 		planned = *st.Reverted
 	}
 	it, err := tx.Item(id)
-	if done := plan.Classify(it.Status) == plan.Done; done && st.Class == plan.Waiting && st.Attempt != nil &&
-		st.Attempt.Detail == st.WaitingFor { // held back: its tests failed on what its system calls complete
-		return true
-	}
-	return err != nil ||
+	return err != nil || st.HeldBack && plan.Classify(it.Status) == plan.Done ||
 		it.Mark() == planned && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
 }
 

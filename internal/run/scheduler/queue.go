@@ -65,7 +65,8 @@ func (q *queueJobs) testBase() {
 		red, err := lane.TestBase(ctx)
 		if err == nil && red != "" {
 			err = fmt.Errorf(
-				"%s: failures that are there without a slice's work aren't held against it", red)
+				"%s: failures that are there without a slice's work aren't held against it. If the command is wrong: gl settings set test.command 'COMMAND'",
+				red)
 		}
 		return err
 	})

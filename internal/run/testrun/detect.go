@@ -20,11 +20,11 @@ type Proposal struct {
 // Set returns the command with which a person sets it.
 func (p Proposal) Set() string { return "gl settings set test.command " + shellwords.Quote(p.Line) }
 
-// SetCommand returns the command that sets a test command that fits the directory, or one to fill
-// in. flags come before the setting.
-func SetCommand(dir, flags string) string {
+// SetCommand returns the command that sets a test command that fits the directory, other than the
+// one there is, or one to fill in. flags come before the setting.
+func SetCommand(dir, flags string, is Command) string {
 	set := "gl settings set test.command 'COMMAND'"
-	if p, ok := Detect(dir); ok {
+	if p, ok := Detect(dir); ok && p.Line != is.Line {
 		set = p.Set()
 	}
 	return strings.Replace(set, " set ", " set"+flags+" ", 1)

@@ -250,12 +250,53 @@ var failing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
 })
 
-// decisive returns the last line that reports a failure, or last if there is none.
+// afterword matches what npm, yarn, pnpm and make print after a command that failed: that it did,
+// and where to read more.
+var afterword = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^npm (error|ERR!)(\s*$|\s{2}|\s(code|errno|path|command|workspace|location|cwd|signal|Lifecycle script|` +
+		`To see a list|Did you mean|A complete log|Test failed)\b)` +
+		`|^\s*ELIFECYCLE\b|^error Command failed with (exit )?(code|signal)|^info Visit https?:|^make(\[\d+\])?: \*\*\* .*Error \d+`)
+})
+
+// decisive returns the last line that reports a failure, or the last one of the output if there is
+// none. What a program says about the one it ran comes second.
 func decisive(lines []string, last string) string {
-	for _, line := range slices.Backward(lines) {
-		if failing().MatchString(line) {
-			return strings.TrimSpace(line)
+	telling := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.TrimSpace(line) == "" || afterword().MatchString(line)
+	})
+	for _, from := range [][]string{telling, lines} {
+		for _, line := range slices.Backward(from) {
+			if failing().MatchString(line) {
+				return strings.TrimSpace(line)
+			}
+		}
+		if len(from) > 0 && len(from) < len(lines) {
+			return strings.TrimSpace(from[len(from)-1])
 		}
 	}
 	return last
+}
+
+// FailsLike reports whether two runs that aren't green failed in the same way, as far as they tell:
+// then what is in one tree and not in the other has nothing to do with it.
+func (v *Verdict) FailsLike(other *Verdict) bool {
+	if v == nil || other == nil || v.TimedOut || other.TimedOut || v.Signal != other.Signal ||
+		v.ExitCode == nil || other.ExitCode == nil || *v.ExitCode != *other.ExitCode {
+		return false
+	}
+	same := func(a, b *int) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+	return same(v.Passed, other.Passed) && same(v.Failed, other.Failed) &&
+		v.FailingMore == other.FailingMore && slices.Equal(v.Failing, other.Failing) &&
+		slices.EqualFunc(v.Shown(), other.Shown(), sameLine)
+}
+
+// varying matches what differs between two runs of the same thing: times, process ids, ports,
+// addresses, temporary files and gl's worktrees. Short numbers don't: they tell tests apart.
+var varying = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+(\.\d+)? ?([mµn]?s|sec(onds?)?|min)\b|\d\d:\d\d(:\d\d)?([.,]\d+)?|\d{4}-\d\d-\d\d[T _]?[\d:_.Z+-]*|` +
+		`0x[0-9a-f]+|\b[0-9a-f]{7,}\b|\d{4,}|/(tmp|shm|T)/\S+|\blane(-\d+)?\.\d+`)
+})
+
+func sameLine(a, b string) bool {
+	return a == b || varying().ReplaceAllString(a, "0") == varying().ReplaceAllString(b, "0")
 }

@@ -270,3 +270,51 @@ func TestCache(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// The line that a person reads is about the failure, not about where npm or make keep their logs.
+func TestDecisive(t *testing.T) {
+	for _, c := range []struct{ output, want string }{
+		{"npm error Missing script: \"test\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n" +
+			"npm error A complete log of this run can be found in: /root/.npm/_logs/x-debug-0.log", `npm error Missing script: "test"`},
+		{"> p@1.0.0 test\n> jest\n\nsh: 1: jest: not found\nnpm error code 127\nnpm error path /p", "sh: 1: jest: not found"},
+		{"1 failing\n  adds two\nnpm ERR! code 1\nnpm ERR! Test failed.  See above for more details.", "1 failing"},
+		{"a.c:3: error: no x\nmake: *** [Makefile:2: test] Error 1", "a.c:3: error: no x"},
+		{"make: *** No rule to make target 'test'.  Stop.", "make: *** No rule to make target 'test'.  Stop."},
+		{"npm error code 1\nnpm error path /p", "npm error path /p"},
+		{"all fine", "all fine"},
+	} {
+		s := spec(t, "cat out; exit 1")
+		if err := os.WriteFile(filepath.Join(s.Dir, "out"), []byte(c.output+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v, err := testrun.Run(t.Context(), s)
+		if err != nil || v.Reason != c.want {
+			t.Errorf("%q\n got %q, %v\nwant %q", c.output, v.Reason, err, c.want)
+		}
+	}
+}
+
+func TestFailsLike(t *testing.T) {
+	one, two := 1, 2
+	red := func(code *int, lines ...string) *testrun.Verdict {
+		return &testrun.Verdict{ExitCode: code, Last: lines}
+	}
+	base := red(&one, "FAIL test_1 (0.02s)", "log: /root/2026-11-28T07_57_41_123Z-debug-0.log, pid 4711")
+	for _, c := range []struct {
+		name string
+		v    *testrun.Verdict
+		want bool
+	}{
+		{"another time", red(&one, "FAIL test_1 (1.70s)", "log: /root/2026-11-28T07_58_00_001Z-debug-0.log, pid 10815"), true},
+		{"another test", red(&one, "FAIL test_2 (0.02s)", "log: /root/2026-11-28T07_57_41_123Z-debug-0.log, pid 4711"), false},
+		{"one more", red(&one, "FAIL test_1 (0.02s)", "FAIL test_2 (0.02s)"), false},
+		{"another exit code", red(&two, base.Last...), false},
+		{"a signal", &testrun.Verdict{Signal: "killed", Last: base.Last}, false},
+		{"a count", &testrun.Verdict{ExitCode: &one, Last: base.Last, Failed: &one}, false},
+		{"the time limit", &testrun.Verdict{ExitCode: &one, Last: base.Last, TimedOut: true}, false},
+	} {
+		if got := c.v.FailsLike(base); got != c.want || base.FailsLike(c.v) != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}

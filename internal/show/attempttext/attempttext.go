@@ -264,6 +264,9 @@ func Verdict(r *attempt.Record) string {
 			text += fmt.Sprintf(", %d %s", *c.n, c.what)
 		}
 	}
+	if r.Since.Fixed {
+		text += ", after a person fixed what failed"
+	}
 	if v.Log != "" {
 		text += ": " + v.Log
 	}

@@ -106,7 +106,7 @@ func Proving(ctx context.Context, pr *project.Project, p *plan.Plan) string {
 	case len(ids) == 0 || p.Snapshot.Noun != plan.Slice:
 		return ""
 	case !pr.Config.Test.Command.IsSet():
-		return "no test command: " + testrun.SetCommand(pr.Root, flags)
+		return "no test command: " + testrun.SetCommand(pr.Root, flags, testrun.Command{})
 	}
 	if _, err := pr.Worktrees(ctx); err != nil { // gl verify tests commits
 		return ""

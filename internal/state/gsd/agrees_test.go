@@ -3,9 +3,11 @@ package gsd
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -47,9 +49,10 @@ const shopAgain = `# Roadmap: Shop
 `
 
 // GSD's own tools read what gl writes as they read their own: after each verb, from a phase that
-// is carried out to one of the next milestone, both come to the same facts. It holds for phase 0,
-// inserted phases, numbers that begin anew, and workstreams. GREENLIGHT_GSD_DIR names the
-// directories, separated by colons, in which npm has put @opengsd/gsd-core.
+// is carried out to one of the next milestone, both come to the same facts, except for the flaws
+// that known names. It holds for phase 0, inserted phases, numbers that begin anew, and
+// workstreams. GREENLIGHT_GSD_DIR names the directories, separated by colons, in which npm has put
+// @opengsd/gsd-core.
 func TestAgreesWithGSD(t *testing.T) {
 	dirs := os.Getenv("GREENLIGHT_GSD_DIR")
 	if dirs == "" {
@@ -62,7 +65,8 @@ func TestAgreesWithGSD(t *testing.T) {
 			t.Run(filepath.Base(dir)+" "+test.name, func(t *testing.T) {
 				p := sideBySide{long: test.name == "phase 1", tool: filepath.Join(dir, "node_modules/@opengsd/gsd-core/gsd-core/bin/gsd-tools.cjs"),
 					theirs: numbered(t, test.first, test.workstream), ours: numbered(t, test.first, test.workstream),
-					workstream: test.workstream, home: t.TempDir()}
+					workstream: test.workstream, home: t.TempDir(),
+					countsZero: test.first == "0" && filepath.Base(dir) == "1.14.0"}
 				other := p.ours.read(t, "../api/STATE.md")
 				p.firstMilestone(t, test.first)
 				p.nextMilestone(t)
@@ -80,6 +84,48 @@ type sideBySide struct {
 	theirs, ours     *Store
 	workstream, home string
 	long             bool // with the verbs that don't depend on a phase's number
+	countsZero       bool // GSD 1.14 in a project with phase 0: see flaws
+}
+
+// A difference is what is said of a fact in the two projects; "" for nothing.
+type difference struct{ Theirs, Ours string }
+
+// flaws returns what GSD's tools leave wrong in STATE.md after a verb, and gl doesn't, and what of
+// that they print again.
+//
+//   - The name of the last phase is lost when that phase is complete.
+//   - After a milestone, the status isn't one of GSD's own, and "Stopped at" is out of date.
+//   - Phase 0 isn't part of the total, but 1.14's phase complete counts each row of the progress
+//     table that says Complete (deriveProgressFromRoadmap), and its milestone complete keeps that.
+func (p sideBySide) flaws(args []string) (file, printed map[string]difference) {
+	file, printed = map[string]difference{}, map[string]difference{}
+	switch verb := strings.Join(args[:2], " "); {
+	case verb == "phase complete" && args[2] == "2":
+		file["current_phase_name"] = difference{"", "Export"}
+		maps.Copy(printed, file)
+	case verb == "milestone complete":
+		file["stopped_at"] = staleSession()
+		file["status"] = difference{"Awaiting next milestone", "completed"}
+		maps.Copy(printed, file)
+	}
+	if !p.countsZero {
+		return file, printed
+	}
+	switch strings.Join(args[:min(3, len(args))], " ") {
+	case "phase complete 0":
+		file["progress.completed_phases"], file["progress.percent"] = difference{"1", "0"}, difference{"100", "0"}
+	case "phase complete 2":
+		file["progress.completed_phases"] = difference{"2", "1"}
+	case "milestone complete v1.0":
+		file["progress.completed_phases"] = difference{"2", "1"}
+		printed["progress.completed_phases"] = difference{"2", "1"}
+	}
+	return file, printed
+}
+
+// staleSession is what GSD's milestone complete leaves in "Stopped at", until another verb sets it.
+func staleSession() difference {
+	return difference{"Phase 2 complete — all phases complete", "Milestone v1.0 completed and archived"}
 }
 
 func (p sideBySide) getenv(name string) string {
@@ -118,17 +164,41 @@ func (p sideBySide) both(t *testing.T, f func(*Store) (Result, error), args ...s
 		}
 	}
 	wg.Wait()
+	file, printed := p.flaws(args)
+	said := differences(front(t, p.theirs), front(t, p.ours))
+	maps.DeleteFunc(said, func(key string, d difference) bool {
+		// only at the end of a phase do both recount, and GSD has no percent if no heading of the
+		// roadmap names the milestone
+		return strings.HasPrefix(key, "progress.") && args[1] != "complete" || key == "progress.percent" && d.Theirs == ""
+	})
+	forgetStale(said, file)
+	if diff := cmp.Diff(file, said); diff != "" {
+		t.Errorf("after %q, STATE.md differs (-known, +now):\n%s", args, diff)
+	}
 	for i, read := range reads {
 		if errs[i][0] != nil || errs[i][1] != nil {
 			t.Fatal(errs[i])
 		}
-		if diff := cmp.Diff(facts(t, out[i][0]), facts(t, out[i][1])); diff != "" {
-			t.Errorf("after %q, %q (-GSD's, +gl's):\n%s", args, read, diff)
+		known := map[string]difference{}
+		if i == 0 { // the others don't print what STATE.md says
+			known = printed
+		}
+		said := differences(facts(t, out[i][0]), facts(t, out[i][1]))
+		forgetStale(said, known)
+		if diff := cmp.Diff(known, said); diff != "" {
+			t.Errorf("after %q, %q differs (-known, +now):\n%s", args, read, diff)
 		}
 	}
 	// and the other way: gl reads theirs as its own
 	if diff := cmp.Diff(p.read(t, p.theirs), p.read(t, p.ours)); diff != "" {
 		t.Errorf("after %q, gl reads (-GSD's, +gl's):\n%s", args, diff)
+	}
+}
+
+// forgetStale removes a difference that an earlier verb has left.
+func forgetStale(said, known map[string]difference) {
+	if _, ok := known["stopped_at"]; !ok && said["stopped_at"] == staleSession() {
+		delete(said, "stopped_at")
 	}
 }
 
@@ -272,23 +342,63 @@ func verifyNow(t *testing.T, s *Store, phase string) {
 	}
 }
 
-// facts returns what a document of GSD's says of a project, without times and what only one of
-// the two tools records.
-func facts(t *testing.T, text []byte) map[string]any {
+// facts returns what a document of GSD's says of a project.
+func facts(t *testing.T, text []byte) map[string]string {
 	t.Helper()
 	var doc map[string]any
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	// GSD 1.14 leaves phase 0 out of the total, and yet counts it once its row says Complete.
-	if p, ok := doc["progress"].(map[string]any); ok {
-		done, _ := p["completed_phases"].(float64)
-		total, _ := p["total_phases"].(float64)
-		p["completed_phases"] = min(done, total)
+	facts := map[string]string{}
+	flatten(facts, "", doc)
+	return facts
+}
+
+func flatten(facts map[string]string, key string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for k, v := range v {
+			flatten(facts, strings.TrimPrefix(key+"."+k, "."), v)
+		}
+	case []any:
+		for i, v := range v {
+			flatten(facts, fmt.Sprintf("%s.%d", key, i), v)
+		}
+	default:
+		facts[key] = fmt.Sprint(v)
 	}
-	for _, key := range []string{"last_updated", "state_head", "stopped_at", "last_activity_desc", "current_phase",
-		"current_phase_name", "current_plan", "status"} {
-		delete(doc, key)
+}
+
+// front returns what the front matter of STATE.md says.
+func front(t *testing.T, s *Store) map[string]string {
+	t.Helper()
+	doc, err := s.load()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return doc
+	facts := map[string]string{}
+	for _, e := range doc.Front {
+		facts[e.Key] = e.Value.Text
+		for _, e := range e.Value.Map {
+			facts["progress."+e.Key] = e.Value.Text
+		}
+	}
+	return facts
+}
+
+// differences returns the facts in which two projects differ. GSD's phase complete takes the
+// number of the next phase from its directory, 02, gl from the roadmap, 2: that is the same phase.
+func differences(theirs, ours map[string]string) map[string]difference {
+	one := regexp.MustCompile(`^0+(\d)|(Phase )0+(\d)`)
+	all := map[string]difference{}
+	for _, facts := range []map[string]string{theirs, ours} {
+		for key := range facts {
+			d := difference{theirs[key], ours[key]}
+			if d.Theirs != d.Ours && one.ReplaceAllString(d.Theirs, "$1$2$3") != one.ReplaceAllString(d.Ours, "$1$2$3") {
+				all[key] = d
+			}
+		}
+	}
+	delete(all, "last_updated") // is the time of the write
+	return all
 }

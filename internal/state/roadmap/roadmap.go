@@ -41,11 +41,17 @@ type Row struct {
 
 // A MissingError means that there is no roadmap. It is an fs.ErrNotExist.
 type MissingError struct {
-	File  string
-	Begin string // how to begin one
+	File  string // "" if the project's system has none
+	Begin string // how to begin one, or what there is instead
 }
 
-func (e *MissingError) Error() string   { return fmt.Sprintf("there is no %s: %s", e.File, e.Begin) }
+func (e *MissingError) Error() string {
+	if e.File == "" {
+		return e.Begin
+	}
+	return fmt.Sprintf("there is no %s: %s", e.File, e.Begin)
+}
+
 func (e *MissingError) Is(t error) bool { return t == fs.ErrNotExist }
 
 // Own reads Greenlight's roadmap of the project at root.

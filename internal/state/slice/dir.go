@@ -39,7 +39,7 @@ type Dir struct {
 	backup  *cached[stateFile]
 	project *cached[projectState]
 	suite   *cached[*plan.Suite]
-	config  *cached[string]
+	config  *cached[configFile]
 }
 
 // NewDir returns the Dir of the project at root, an absolute path. It reads nothing yet.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/statcache"
 	"greenlight/internal/base/text/conflict"
 	"greenlight/internal/base/text/jsonedit"
@@ -400,13 +401,9 @@ func (d *Dir) readProject() projectState {
 		p.err = d.project.err
 	}
 	d.config = refresh(d.config, d.path("config.json"),
-		func(data []byte, _ statcache.Stamp) string {
-			var c map[string]json.RawMessage // a map keeps keys case-sensitive: "Mode" isn't mode
-			_ = jsonedit.Unmarshal(data, &c) // a bad config is reported where it is needed
-			return text(c["mode"])
-		})
-	if d.config.value != "" {
-		p.mode = d.config.value
+		func(data []byte, _ statcache.Stamp) configFile { return parseConfig(data) })
+	if d.config.value.mode != "" {
+		p.mode = d.config.value.mode
 	}
 	d.suite = refresh(d.suite, d.path(suiteFile), func(data []byte, _ statcache.Stamp) *plan.Suite {
 		suite := &plan.Suite{}
@@ -415,8 +412,29 @@ func (d *Dir) readProject() projectState {
 		}
 		return suite
 	})
-	p.suite = d.suite.value
+	p.suite = d.suite.value.Of(d.config.value.test)
 	return p
+}
+
+// A configFile is what STATE.md needs of config.json.
+type configFile struct {
+	mode string
+	test string // the test command in one line; "" for none
+}
+
+// parseConfig ignores what is wrong: it is reported where it is needed.
+func parseConfig(data []byte) configFile {
+	var top, test map[string]json.RawMessage // maps keep keys case-sensitive: "Mode" isn't mode
+	_ = jsonedit.Unmarshal(data, &top)
+	_ = json.Unmarshal(top["test"], &test)
+	var argv []string
+	var line string
+	if json.Unmarshal(test["command"], &argv) == nil {
+		line = shellwords.Join(argv)
+	} else {
+		_ = json.Unmarshal(test["command"], &line)
+	}
+	return configFile{text(top["mode"]), strings.TrimSpace(line)}
 }
 
 func parseProject(data []byte, _ statcache.Stamp) projectState {

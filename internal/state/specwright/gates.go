@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -184,6 +185,8 @@ type Verdict struct {
 	Bad    []string // "gate tests FAIL", "gate spec not run": these prevent shipping
 	Failed []string // those of Bad that ran: "tests FAIL"
 	Old    []string // descriptions of gates that ran more than 30 minutes ago
+	// the path of what /sw-init writes first; "" if it is there
+	Unfounded string
 	// the path of what the design must have produced before planning; "" if it is there
 	Undesigned string
 	// the path of the spec that a work without units needs before it is built; "" if it is there
@@ -198,7 +201,7 @@ func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
 
 // Verdict combines the results of the enabled gates.
 func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
-	v := Verdict{Undesigned: s.undesigned(root), Unplanned: s.unplanned(root)}
+	v := Verdict{Unfounded: unwritten(root, constitution), Undesigned: s.undesigned(root), Unplanned: s.unplanned(root)}
 	for _, name := range s.Enabled(c) {
 		g := s.Gate(name)
 		if g == nil || g.Status == "" {
@@ -239,16 +242,30 @@ func (s *State) unplanned(root string) string {
 	return s.missing(root, "spec.md")
 }
 
-// missing returns the path of a document in the work's directory; "" if it is there.
+// missing returns the path of a document in the work's directory; "" if it is written.
 func (s *State) missing(root, name string) string {
-	path := cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID) + "/" + name
-	if info, err := os.Stat(evidencePath(root, path)); err != nil || !info.Mode().IsRegular() {
+	return unwritten(root, cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID)+"/"+name)
+}
+
+// unwritten returns the path of a document that is missing or empty; "" if it is written.
+func unwritten(root, path string) string {
+	data, err := durable.ReadFile(evidencePath(root, path))
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return path
 	}
 	return ""
 }
 
-func (e *Edit) verdict() Verdict { return e.State.Verdict(e.root, ReadConfig(e.root), e.now) }
+// constitution is the document that /sw-init writes first, and by which it knows a project that is
+// set up.
+const constitution = ".specwright/CONSTITUTION.md"
+
+// verdict is what refusals go by: the protocol's words don't ask for /sw-init once there is a state.
+func (e *Edit) verdict() Verdict {
+	v := e.State.Verdict(e.root, ReadConfig(e.root), e.now)
+	v.Unfounded = ""
+	return v
+}
 
 // A Result is the outcome of a gate. An empty Evidence keeps the recorded path; if there is
 // none, it becomes the gate's report, if that exists where sw-verify writes it.

@@ -27,6 +27,9 @@ func (s *State) next(v Verdict) Hint {
 			return Hint{"/sw-status", "gl sw unit approve " + u.ID, "unit " + u.ID + " is " + canonical(u.Status) +
 				", but isn't the current one: approve it to build it, or correct its entry"}
 		}
+		if v.Unfounded != "" && s.Work == nil {
+			return Hint{"/sw-init", "gl sw start ID --description TEXT", v.Unfounded + " isn't written"}
+		}
 		return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
 	case Designing:
 		if s.Work.Intensity == "quick" {

@@ -30,7 +30,9 @@ func (s *Store) Traits() tracker.Traits {
 }
 
 // Roadmap implements tracker.Tracker. The protocol has no roadmap, so it is Greenlight's.
-func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+func (s *Store) Roadmap() (*roadmap.Roadmap, error) {
+	return nil, &roadmap.MissingError{Begin: "Specwright has no roadmap: gl sw status shows the work and its units"}
+}
 
 // Line implements tracker.Tracker: "shop/cart building 1/3".
 func (s *Store) Line(compact bool) tracker.Line {

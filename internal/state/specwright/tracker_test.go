@@ -283,8 +283,12 @@ func TestDesignBeforePlan(t *testing.T) {
 			return err
 		}
 		if test.file != "" {
-			if err := plan(); err == nil || err.Error() != test.file+" isn't there. Run /sw-design first" {
+			if err := plan(); err == nil || err.Error() != test.file+" isn't written. Run /sw-design first" {
 				t.Errorf("%+v: %v", test, err)
+			}
+			put(t, s, test.file, " \n\n")
+			if err := plan(); err == nil {
+				t.Errorf("%+v: an empty design is planned", test)
 			}
 			st, err := s.Read()
 			if err != nil || st.Next(s.root, Config{}, base).Command != "/sw-design" {

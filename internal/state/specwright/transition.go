@@ -129,7 +129,7 @@ func free(status string) bool { return status == None || status == Shipped || st
 // designed refuses to plan what has no design.
 func designed(e *Edit) error {
 	if path := e.verdict().Undesigned; path != "" {
-		return fmt.Errorf("%s isn't there. Run /sw-design first", path)
+		return fmt.Errorf("%s isn't written. Run /sw-design first", path)
 	}
 	return nil
 }
