@@ -11,6 +11,10 @@ import (
 // Removed takes the place of a secret.
 const Removed = "[removed]"
 
+// start is where a key may begin: not within a word, as in task-list, but behind a color, whose
+// last character is a letter.
+const start = `(\x1b\[[0-9;]*m|[^A-Za-z]|^)`
+
 type rule struct {
 	shape *regexp.Regexp
 	with  string
@@ -20,13 +24,13 @@ type rule struct {
 var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|\z)`), Removed},
-		{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?`),
-			Removed},
-		{regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`), Removed},
-		{regexp.MustCompile(`\b(gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})`), Removed},
-		{regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`), Removed},
-		{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), Removed},
-		{regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), Removed},
+		{regexp.MustCompile(start + `eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?`),
+			"${1}" + Removed},
+		{regexp.MustCompile(start + `(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`), "${1}" + Removed},
+		{regexp.MustCompile(start + `(gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})`), "${1}" + Removed},
+		{regexp.MustCompile(start + `(AKIA|ASIA)[A-Z0-9]{16}\b`), "${1}" + Removed},
+		{regexp.MustCompile(start + `AIza[A-Za-z0-9_-]{30,}`), "${1}" + Removed},
+		{regexp.MustCompile(start + `xox[abprs]-[A-Za-z0-9-]{10,}`), "${1}" + Removed},
 		{regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + Removed},
 		{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`), "${1}" + Removed + "@"},
 		{regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|auth[_-]?token|token|secret|passwd|password|passphrase|credential)[a-z0-9_-]*["']?\s*[:=]\s*)("[^"\n]+"|'[^'\n]+'|[^\s"',;]+)`), "${1}" + Removed},

@@ -1,6 +1,7 @@
 package scrub_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ func TestText(t *testing.T) {
 		"sk-ant-api03-" + secret, "ghp_" + secret, "github_pat_" + secret, "AKIA" + "ABCDEFGHIJKLMNOP", "AIza" + secret, "xoxb-" + secret,
 		"Authorization: Bearer " + secret, "postgres://app:" + secret + "@db/app", "API_KEY=" + secret, `"password": "` + secret + `"`,
 		"aws_secret_access_key = " + secret, "eyJhbGciOiJIUzI1NiJ9." + secret + "." + secret,
+		"\x1b[31msk-ant-" + secret + "\x1b[0m", "1.sk-ant-" + secret, "run2_ghp_" + secret,
 		"-----BEGIN RSA PRIVATE KEY-----\n" + secret + "\n-----END RSA PRIVATE KEY-----",
 	} {
 		got := scrub.Text("before " + text + " after")
@@ -21,7 +23,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	for _, text := range []string{"3 tests failed in S-12", "tokens: used", "https://example.org/a:b", "exit status 1", "expected secret to be hidden", "sketch-book"} {
+	for _, text := range []string{"3 tests failed in S-12", "tokens: used", "https://example.org/a:b", "exit status 1", "expected secret to be hidden", "sketch-book", "task-implementation-of-parsers"} {
 		if got := scrub.Text(text); got != text && text != "tokens: used" {
 			t.Errorf("%q became %q", text, got)
 		}
@@ -29,9 +31,11 @@ func TestText(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
+	key := regexp.MustCompile(`(?:[^A-Za-z]|^)sk-abcdefghijklmnopqrst`)
 	f.Add("password=hunter2 sk-abcdefghijklmnopqrst")
+	f.Add("2sk-abcdefghijklmnopqrst")
 	f.Fuzz(func(t *testing.T, s string) {
-		if once := scrub.Text(s); strings.Contains(once, "sk-abcdefghijklmnopqrst") {
+		if once := scrub.Text(s); key.MatchString(once) {
 			t.Errorf("%q", once)
 		}
 	})

@@ -375,7 +375,9 @@ func (x explainer) active(st *State, r *Reason) {
 		r.State = "running"
 		a := st.Attempt
 		r.Cause += fmt.Sprintf(", attempt %d with %s", a.N, a.Agent)
-		if a.Worker != "" && a.Where == "" {
+		if a.Detail != "" {
+			r.Cause += ", which " + a.Detail
+		} else if a.Worker != "" && a.Where == "" {
 			r.Cause += " on worker " + a.Worker
 		}
 		if !a.Started.IsZero() {

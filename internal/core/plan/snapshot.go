@@ -158,7 +158,7 @@ type Attempt struct {
 	// otherwise ""
 	Where   string
 	Outcome Outcome  // of a settled attempt
-	Detail  string   // a short reason: "exit 7", "turn limit (200)"
+	Detail  string   // a short reason: "exit 7", "turn limit (200)"; of an open one, why no worker has it
 	After   Mark     // the item as settling left it
 	Retried bool     // gl retry has reset the item since
 	Agent   string   // name of the agent

@@ -111,6 +111,7 @@ func (t tenure) superseded(msg ToCoordinator) {
 			t.refused(msg.Reason)
 		}
 	case *Gone:
+		t.c.member(t.l.Worker).keep(t.l)
 		t.gone("")
 	case *Ask:
 		t.c.decline(t.l.Worker, msg)

@@ -51,9 +51,33 @@ func (c *Coordinator) Workers() []Presence {
 		m := c.members[name]
 		all = append(all, Presence{Member: m.Member, Hello: m.has, Refused: m.refused, Used: c.used(name),
 			Ago: c.clock.awake - m.contact, Silent: !c.there(name), Lost: c.lost(name), Full: m.state.Full,
-			Leaving: m.Draining || m.state.Draining, Kept: m.state.Lineages})
+			Leaving: m.Draining || m.state.Draining, Kept: m.kept()})
 	}
 	return all
+}
+
+// kept returns the lineages whose worktrees and conversations the worker has: those that it has
+// said it keeps, those it is being told to keep, and those it works on.
+func (m *member) kept() []string {
+	kept := m.state.Lineages
+	for _, name := range sorted(m.c.attempts) {
+		a := m.c.attempts[name]
+		for i := range a.Leases {
+			l := &a.Leases[i]
+			has := a.counts(l) && !l.Gone && l.Stage != Placed || l.Stage == Settled && l.Keep
+			if has && l.Worker == m.Name && !slices.Contains(kept, l.Job.Lineage) {
+				kept = append(slices.Clip(kept), l.Job.Lineage)
+			}
+		}
+	}
+	return kept
+}
+
+// keep notes that the worker has settled a lease: its next beat says so, too.
+func (m *member) keep(l *Lease) {
+	if l.Stage == Settled && l.Keep && !slices.Contains(m.state.Lineages, l.Job.Lineage) {
+		m.state.Lineages = append(slices.Clip(m.state.Lineages), l.Job.Lineage)
+	}
 }
 
 // Fit returns why a worker can't have a job with the needs, "" if it can.

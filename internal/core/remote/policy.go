@@ -10,6 +10,7 @@ type Policy struct {
 	Silent time.Duration // without contact, after which a worker shows as silent
 	Lost   time.Duration // without contact, after which its jobs may go to another worker
 	Accept time.Duration // for a worker in contact to answer a placement before it is withdrawn
+	Return time.Duration // for which a job waits for the worker that has its conversation
 	Gap    time.Duration // between two steps; what is beyond counts as the machine's own absence
 	MaxLog int64         // bytes of a lease's log; a job that writes more is ended
 	Window int64         // bytes of a log that are sent before they are acknowledged
@@ -18,7 +19,7 @@ type Policy struct {
 
 // DefaultPolicy is the policy where the configuration says nothing else.
 var DefaultPolicy = Policy{Beat: 5 * time.Second, Resend: 10 * time.Second,
-	Silent: 30 * time.Second, Lost: 10 * time.Minute, Accept: time.Minute, Gap: 10 * time.Second,
+	Silent: 30 * time.Second, Lost: 10 * time.Minute, Accept: time.Minute, Return: 5 * time.Minute, Gap: 10 * time.Second,
 	MaxLog: 1 << 30, Window: 1 << 20, Disk: 20 << 30}
 
 // every returns the time between beats.

@@ -29,6 +29,10 @@ type home struct {
 
 // record is an attempt as the project has it.
 type record struct {
+	lineage string
+	n       int    // of the lineage
+	before  string // the worker that had the lineage's last attempt; "" for none
+	last    string // that attempt
 	open    bool
 	begins  time.Duration
 	stop    bool // by a person
@@ -41,9 +45,27 @@ func newHome(w *world, attempts int) *home {
 	h := &home{w: w, attempts: map[string][]byte{}, members: map[string][]byte{}, logs: map[string]int64{},
 		records: map[string]*record{}, grants: map[remote.Fence]string{}, refs: map[remote.Fence]string{}}
 	for i := range attempts {
-		h.records[fmt.Sprintf("S-%d.1.tok", i+1)] = &record{open: true, begins: w.between(0, time.Minute)}
+		h.open(record{lineage: fmt.Sprintf("S-%d", i+1), n: 1, begins: w.between(0, time.Minute)})
 	}
 	return h
+}
+
+// open opens an attempt, whose record is on disk.
+func (h *home) open(r record) {
+	r.open = true
+	h.records[fmt.Sprintf("%s.%d.tok", r.lineage, r.n)] = &r
+}
+
+// handBack has the work of a settled attempt go on.
+func (h *home) handBack(last string, worker string) {
+	const most = 3
+	r, w := h.records[last], h.w
+	if r.n == most || worker == "" || h.records[fmt.Sprintf("%s.%d.tok", r.lineage, r.n+1)] != nil {
+		return
+	}
+	w.saw("work handed back")
+	h.open(record{lineage: r.lineage, n: r.n + 1, before: worker, last: last, vacant: true,
+		begins: w.now + w.between(0, 40*time.Second)})
 }
 
 func (h *home) names() []string { return slices.Sorted(maps.Keys(h.records)) }
@@ -191,13 +213,46 @@ func (h *home) assign(name string, r *record) {
 	if p.Name == "hostile" || p.Hello == nil {
 		return
 	}
-	r.vacant = false
-	job := remote.Job{Kind: remote.Agent, Slice: "S", Lineage: name, Commit: commitOf(name, 0, 0), Work: w.chance(0.9),
+	job := remote.Job{Kind: remote.Agent, Slice: "S", Lineage: r.lineage, Commit: commitOf(name, 0, 0), Work: w.chance(0.9),
 		Command: remote.Command{Program: "agent", Argv: []string{"agent"}, Talks: true}}
 	if w.chance(0.3) {
 		job.Needs.Labels = []string{"big"}
 	}
+	if r.before != "" && h.attempts[name] == nil { // later leases go anywhere, as those of work that isn't handed back
+		to, ok := h.goOn(r, all, job.Needs)
+		if !ok {
+			return
+		}
+		p.Name = to
+	}
+	r.vacant = false
 	h.step(remote.Assign{Attempt: name, Worker: p.Name, Job: job, Talk: [][]byte{w.truth.line(name)}})
+}
+
+// goOn chooses the worker of work that is handed back; ok is false if there is none now.
+func (h *home) goOn(r *record, all []remote.Presence, needs remote.Needs) (to string, ok bool) {
+	wish := remote.Wish{Needs: needs, Lineage: r.lineage, Before: r.before, Waited: h.w.now - r.begins}
+	var list []remote.Candidate
+	for i := range all {
+		if p := &all[i]; p.Name != "hostile" {
+			c := remote.Candidate{Name: p.Name, Hello: p.Hello, Kept: p.Kept, Used: p.Used, Returns: !p.Draining && !p.Revoked}
+			switch {
+			case p.Revoked:
+				c.Barred = "revoked"
+			case p.Silent:
+				c.Barred = "silent"
+			case p.Leaving:
+				c.Barred = "leaving"
+			case p.Full:
+				c.Barred = "full"
+			}
+			list = append(list, c)
+		}
+	}
+	c := h.w.policy.Choose(list, wish)
+	h.w.say("%s.%d goes to %+v", r.lineage, r.n, c)
+	h.w.truth.chosen(r, all, wish, c)
+	return c.Worker, c.Worker != ""
 }
 
 func (h *home) receive(worker string, data []byte) {
@@ -318,8 +373,11 @@ func (h *home) begin(effect remote.CoordinatorEffect) {
 				return // the record says so: nothing is settled any more
 			}
 			w.truth.settled(e)
-			h.records[e.Attempt].open = false
-			h.later(w.between(0, time.Second), func() { h.step(remote.Done{Fence: e.Fence, Keep: w.chance(0.3)}) })
+			keep := w.chance(0.5)
+			if h.records[e.Attempt].open = false; keep && w.chance(0.7) {
+				h.handBack(e.Attempt, e.Worker)
+			}
+			h.later(w.between(0, time.Second), func() { h.step(remote.Done{Fence: e.Fence, Keep: keep}) })
 		})
 	case remote.Keep:
 		w.saw("work kept")

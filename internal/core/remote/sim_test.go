@@ -81,7 +81,9 @@ var rare = []string{"attempt abandoned", "attempt settled", "attempt stopped", "
 	"coordinator dies", "end of a log lost", "hostile message", "job refused", "line heard", "line unheard",
 	"log too large", "message late", "message lost", "message repeated", "notice goodbye", "notice silent",
 	"notice strange", "slow disk", "work kept", "worker burns", "worker dies", "worker is cut off",
-	"worker joins anew", "worker leaves", "worker lost", "worker revoked"}
+	"work goes on elsewhere",
+	"work goes on where it was", "work handed back", "work waits for its worker", "worker joins anew", "worker leaves",
+	"worker lost", "worker revoked"}
 
 // simulate runs a seed, and returns how often what happened.
 func simulate(t *testing.T, seed uint64, loud bool) (seen map[string]int) {
@@ -152,7 +154,7 @@ func (e *events) Pop() any {
 func newWorld(seed uint64, loud bool) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 40)), seen: map[string]int{}, loud: loud}
 	w.policy = remote.Policy{Beat: 2 * time.Second, Resend: 3 * time.Second, Silent: 8 * time.Second,
-		Lost: 40 * time.Second, Accept: 20 * time.Second, Gap: 3 * time.Second, MaxLog: 1 << 20,
+		Lost: 40 * time.Second, Accept: 20 * time.Second, Return: 30 * time.Second, Gap: 3 * time.Second, MaxLog: 1 << 20,
 		Window: 1 + w.Int64N(300), Disk: 1000}
 	if w.chance(0.1) {
 		w.policy.MaxLog = 100 + w.Int64N(400)

@@ -24,6 +24,8 @@ import (
 //   - a worker never has more jobs than slots;
 //   - work is given to another worker only if its own was silent for long, said goodbye or doesn't
 //     have it;
+//   - work that is handed back goes to the worker that has its worktree, which it waits for so long
+//     and no longer, and nobody removes that worktree meanwhile;
 //   - once faults end, all ends (world.run).
 type truth struct {
 	w         *world
@@ -285,8 +287,54 @@ func (t *truth) answered(s *site, p *program) {
 	}
 }
 
-// removing holds that a worker removes no work that isn't at home.
+// chosen holds that work which is handed back goes to the worker that has its worktree, as far as
+// the coordinator can know, and that it waits for no other and not for longer than it may.
+func (t *truth) chosen(r *record, all []remote.Presence, wish remote.Wish, c remote.Choice) {
+	i := slices.IndexFunc(all, func(p remote.Presence) bool { return p.Name == r.before })
+	if i < 0 {
+		t.w.violated("the coordinator has forgotten %s", r.before)
+	}
+	p := all[i]
+	kept := p.Hello == nil || slices.Contains(p.Kept, r.lineage)
+	if data := t.w.home.attempts[r.last]; data != nil {
+		var a remote.Attempt
+		read(t.w, data, &a)
+		for _, l := range a.Leases {
+			if l.Worker == r.before && l.Stage == remote.Settled && l.Keep && !kept && !p.Revoked {
+				t.w.violated("%s was told to keep %s, and that isn't known", p.Name, r.lineage)
+			}
+		}
+	}
+	able := kept && !p.Revoked && !p.Draining &&
+		(p.Hello == nil || len(wish.Needs.Labels) == 0 || slices.Contains(p.Hello.Labels, "big"))
+	now := able && p.Hello != nil && !p.Silent && !p.Leaving && !p.Full && p.Used < p.Hello.Slots
+	patient := wish.Waited < t.w.policy.Return
+	switch {
+	case now && c.Worker != r.before:
+		t.w.violated("%s has the worktree of %s and a free slot, and the work goes to %q", r.before, r.lineage, c.Worker)
+	case able && patient && !now && (c.Waits == "" || c.Worker != ""):
+		t.w.violated("%s has the worktree of %s and may be back, and the work goes to %q", r.before, r.lineage, c.Worker)
+	case (!able || !patient) && c.Waits != "":
+		t.w.violated("%s waits for %s after %v: %s", r.lineage, r.before, wish.Waited, c.Waits)
+	}
+	switch {
+	case c.Waits != "":
+		t.w.saw("work waits for its worker")
+	case c.Worker == r.before && kept:
+		t.w.saw("work goes on where it was")
+	case c.Worker != "":
+		t.w.saw("work goes on elsewhere")
+	}
+}
+
+// removing holds that a worker removes no work that isn't at home, and no worktree in use.
 func (t *truth) removing(s *site, e remote.Remove) {
+	for name, data := range s.works {
+		var o remote.Work
+		if read(t.w, data, &o); e.Worktree && o.Fence != e.Fence && o.Job.Lineage == e.Lineage && o.Stage != remote.Settled {
+			t.w.violated("%s removes the worktree of %s, in which %s is", s.name, e.Lineage, name)
+		}
+	}
 	p := s.programs[e.Fence]
 	if p == nil || !p.work || !p.launched {
 		return

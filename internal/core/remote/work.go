@@ -86,6 +86,12 @@ func (o *work) stage() Stage {
 	return o.Stage
 }
 
+// handOver removes what a lease has but its worktree, which is a later job's.
+func (o *work) handOver() WorkerEffect {
+	o.removing = true
+	return Remove{Fence: o.Fence, Lineage: o.Job.Lineage}
+}
+
 // report answers the coordinator by how far the lease is.
 func (w *Worker) report(o *work) {
 	switch {

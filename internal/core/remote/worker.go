@@ -121,6 +121,10 @@ func (w *Worker) begin() {
 		case Settled:
 			if !o.Keep {
 				w.remove(o)
+			} else if slices.ContainsFunc(w.works, func(next *work) bool {
+				return next.Job.Lineage == o.Job.Lineage && next.Serial > o.Serial
+			}) {
+				w.emit(o.handOver()) // as it was about to when it was killed
 			}
 		}
 	}
@@ -222,8 +226,7 @@ func (w *Worker) place(m *Place) {
 	}
 	for _, o := range w.works { // its worktree is the new job's
 		if o.Stage == Settled && o.Keep && o.Job.Lineage == m.Job.Lineage && !o.removing {
-			o.removing = true
-			w.emit(Remove{Fence: o.Fence, Lineage: o.Job.Lineage})
+			w.emit(o.handOver())
 		}
 	}
 	o := &work{Work: &Work{Fence: m.Fence, Serial: m.Serial, Job: m.Job, Stage: Accepted}}

@@ -174,6 +174,7 @@ type Aftermath struct {
 	Comments []Comment `json:"comments,omitempty"` // on its lines
 	Answered *Answer   `json:"answered,omitempty"` // where it ended with a question
 	Undone   *Undo     `json:"undone,omitempty"`   // where it landed
+	At       time.Time `json:"at,omitzero"`        // when it was put back last
 	Fixed    bool      `json:"fixed,omitempty"`    // what had failed the tests; they passed since
 }
 

@@ -24,6 +24,8 @@ type Remote struct {
 	Labels []string `json:"labels,omitempty"`
 	// Silent is when gl serve last heard of the worker; nil while they are in contact.
 	Silent *time.Time `json:"silent,omitempty"`
+	// Waits is why no worker has the attempt; "" while one has.
+	Waits string `json:"waits,omitempty"`
 }
 
 // mostLeases bounds the leases of one attempt.
@@ -44,7 +46,7 @@ func (m *Remote) check() error {
 			return err
 		}
 	}
-	return cmp.Or(checkLine("worker", m.Worker), checkLine("host", m.Host), checkTimes(m.Silent))
+	return cmp.Or(checkLine("worker", m.Worker), checkLine("host", m.Host), checkLine("waits", m.Waits), checkTimes(m.Silent))
 }
 
 // name returns the worker's name, "" for this machine.
@@ -91,15 +93,15 @@ func (s *Settler) stopRemote(ctx context.Context, r *Record) (*Record, error) {
 		"If the worker is gone, run gl retry --abandon %s", r.Life.Remote.Place(), r.ID.Label())
 }
 
-// SetSilent notes since when the worker of a remote attempt is silent, nil for not at all. The
-// record on disk may be over by now: then nothing changes.
-func (s *Settler) SetSilent(ctx context.Context, r *Record, since *time.Time) error {
+// ChangeRemote changes what is known of the worker of a remote attempt. The record on disk may be
+// over by now: then nothing changes.
+func (s *Settler) ChangeRemote(ctx context.Context, r *Record, change func(*Remote)) error {
 	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Store.Get(r.ID.Slice, r.ID.N)
 		if err != nil || disk.ID.Token != r.ID.Token || !disk.Life.isRemote() {
 			return err
 		}
-		disk.Life.Remote.Silent = since
+		change(disk.Life.Remote)
 		return s.Store.Within(tx.Held()).Put(disk)
 	})
 }

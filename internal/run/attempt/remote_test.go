@@ -57,12 +57,12 @@ func TestSilentWorker(t *testing.T) {
 		t.Errorf("abandoned: %v", err)
 	}
 	since := time.Now().UTC()
-	must(t, s.SetSilent(t.Context(), r, &since))
+	must(t, s.ChangeRemote(t.Context(), r, func(m *Remote) { m.Silent = &since }))
 	r = b.get(r)
 	if r.Life.State() != proc.Unknown || r.Life.Elsewhere() != "on worker w1 (build-7)" {
 		t.Errorf("%v, %q", r.Life.State(), r.Life.Elsewhere())
 	}
-	must(t, s.SetSilent(t.Context(), r, nil))
+	must(t, s.ChangeRemote(t.Context(), r, func(m *Remote) { m.Silent = nil }))
 	if r = b.get(r); r.Life.State() != proc.Alive {
 		t.Errorf("%v after contact", r.Life.State())
 	}

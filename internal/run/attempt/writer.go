@@ -3,6 +3,7 @@ package attempt
 import (
 	"errors"
 	"io/fs"
+	"time"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/core/gate"
@@ -61,7 +62,7 @@ func (w *Writer) dropLive(r *Record) error {
 func (w *Writer) MarkRetried(slice string) error {
 	return w.markLast(slice, func(r *Record) bool {
 		was := r.Since.Retried
-		r.Since.Retried = true
+		r.Since.Retried, r.Since.At = true, time.Now().UTC()
 		return !was
 	})
 }
@@ -70,7 +71,8 @@ func (w *Writer) MarkRetried(slice string) error {
 // comments on lines.
 func (w *Writer) MarkRejected(slice, why string, comments []Comment) error {
 	return w.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Rejected, r.Since.Comments = true, why, comments
+		r.Since.Rejected, r.Since.Comments = why, comments
+		r.Since.Retried, r.Since.At = true, time.Now().UTC()
 		return true
 	})
 }
@@ -78,7 +80,7 @@ func (w *Writer) MarkRejected(slice, why string, comments []Comment) error {
 // MarkAnswered is MarkRetried for an attempt that ended with a question.
 func (w *Writer) MarkAnswered(slice string, a Answer) error {
 	return w.markLast(slice, func(r *Record) bool {
-		r.Since.Retried, r.Since.Answered = true, &a
+		r.Since.Retried, r.Since.Answered, r.Since.At = true, &a, time.Now().UTC()
 		return true
 	})
 }

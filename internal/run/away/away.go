@@ -275,12 +275,13 @@ func (s *server) list(over bool) {
 	for _, p := range s.machine.Workers() {
 		w := workers.Worker{
 			Name: p.Name, Silent: p.Silent || p.Hello == nil,
-			Draining: p.Draining || p.Leaving, Revoked: p.Revoked, Refused: string(p.Refused),
+			Draining: p.Draining, Revoked: p.Revoked, Refused: string(p.Refused),
 			Seen: time.Now().Add(-p.Ago).UTC().Truncate(time.Second),
 		}
 		if p.Hello != nil {
 			w.Hello = *p.Hello
-			w.Hello.Held, w.Hello.Lineages, w.Hello.Full = nil, p.Kept, p.Full
+			w.Hello.Held, w.Hello.Lineages = nil, p.Kept
+			w.Hello.Full, w.Hello.Draining = p.Full, p.Leaving
 		}
 		l.Workers = append(l.Workers, w)
 		w.Seen = w.Seen.Truncate(10 * time.Second)

@@ -145,6 +145,8 @@ func (s *server) notice(e remote.Notice) {
 		if e.Detail != "" {
 			s.cfg.Tell("worker " + e.Worker + " gets no work: " + string(e.Detail))
 		}
+	case remote.NewsAccepted: // it has the conversation: work that is soon handed back goes there
+		s.list(false)
 	case remote.NewsGoodbye:
 		s.cfg.Tell("worker " + e.Worker + " has left")
 	case remote.NewsStrange:

@@ -72,6 +72,7 @@ func (x *far) Start(ctx context.Context, j executor.Job,
 // choose writes worker and lease of the next start into the record.
 func (x *far) choose() {
 	now := *x.rec.Life.Remote
+	now.Waits, x.job.waits = "", ""
 	if to := x.job.next(); to != nil {
 		now.Worker, now.Host, now.Silent = to.Name, string(to.Hello.Host), nil
 	}

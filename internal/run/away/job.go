@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/executor"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/runner"
 	"greenlight/internal/run/workers"
 	"greenlight/internal/run/wrapper"
@@ -29,10 +31,13 @@ type job struct {
 	placements int             // on workers after the first one
 	due        time.Time       // no placement before
 	to         *workers.Worker // for the next start; nil for the one in the record
+	before     *project.Before // what it goes on with; nil until that is read
 
 	// the lease whose newest snapshot is to be fetched; nil for none. fetching is set meanwhile
 	unfetched *remote.Fence
 	fetching  bool
+
+	waits string // why it has no worker, as its record says
 }
 
 // nameOf returns an attempt's name on workers.
@@ -212,7 +217,11 @@ func (s *server) place(live []*attempt.Record) {
 		s.cfg.Tell(err.Error())
 		return
 	}
-	busy := workers.Busy(s.runs.Files.Dir(), live)
+	placed := slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool {
+		_, vacant := s.vacant[nameOf(r.ID)]
+		return vacant // its record names a worker that doesn't have it
+	})
+	busy := workers.Busy(s.runs.Files.Dir(), placed)
 	for name, v := range s.vacant {
 		j := s.jobs[name]
 		if j == nil || time.Now().Before(j.due) {
@@ -222,13 +231,19 @@ func (s *server) place(live []*attempt.Record) {
 		if r == nil || r.isOver() {
 			continue
 		}
-		w, _ := list.Choose(j.needs, busy, "")
+		unbegun := j.unbegun(v)
+		w, c := list.Choose(j.wish(unbegun), busy)
 		switch {
 		case j.placements == mostPlacements:
 			delete(s.vacant, name)
 			r.finish(unseen(), &executor.PlaceError{Reason: fmt.Sprintf("no worker takes it: %s", v.Why)})
 			continue
 		case w == nil:
+			why := "waits for a worker: " + string(v.Why)
+			if c.Waits != "" {
+				why = j.before.Waits(string(c.Waits))
+			}
+			j.markWaiting(why)
 			continue
 		}
 		delete(s.vacant, name)
@@ -239,8 +254,45 @@ func (s *server) place(live []*attempt.Record) {
 		j.to = w
 		j.mu.Unlock()
 		s.cfg.Tell(fmt.Sprintf("%s goes to worker %s: %s", j.id.Name(), w.Name, v.Why))
-		r.lose(v)
+		r.loseAs(v, unbegun && w.Name == v.Worker)
 	}
+}
+
+// unbegun reports whether an attempt without a worker has begun on none.
+func (j *job) unbegun(v remote.Vacant) bool {
+	a := j.server.known[j.name]
+	return a == nil || a.Newest == v.Lease && a.Current() == nil && a.Saved == ""
+}
+
+// wish returns what an attempt needs of a worker. One that hasn't begun prefers the one that has
+// its agent's conversation.
+func (j *job) wish(unbegun bool) remote.Wish {
+	if !unbegun {
+		return remote.Wish{Needs: j.needs}
+	}
+	if j.before == nil {
+		s := j.server
+		b := project.BeforeOf(s.life, s.cfg.Project, s.trees, j.id.System, j.id.Work())
+		j.before = &b
+	}
+	return j.before.Wish(j.needs)
+}
+
+// markWaiting writes into an attempt's record why it has no worker.
+func (j *job) markWaiting(why string) {
+	if j.waits == why {
+		return
+	}
+	s := j.server
+	j.waits = why
+	r, err := s.runs.Get(j.id.Slice, j.id.N)
+	if err != nil {
+		return
+	}
+	settler := s.cfg.Project.Whose(r).Settler()
+	go func() { // only what people see
+		_ = settler.ChangeRemote(s.life, r, func(m *attempt.Remote) { m.Waits = why })
+	}()
 }
 
 // markSilent writes into the records of a worker's attempts since when it is silent; nil for not.
@@ -254,6 +306,8 @@ func (s *server) markSilent(worker string, since *time.Time) {
 			continue
 		}
 		settler := s.cfg.Project.Whose(r).Settler()
-		go func() { _ = settler.SetSilent(s.life, r, since) }() // only what people see
+		go func() { // only what people see
+			_ = settler.ChangeRemote(s.life, r, func(m *attempt.Remote) { m.Silent = since })
+		}()
 	}
 }

@@ -198,7 +198,12 @@ func (r *run) settledAs(f remote.Fence) bool {
 
 // lose ends the run since its worker is lost or refuses it.
 func (r *run) lose(v remote.Vacant) {
-	r.finish(unseen(), &executor.LostError{Where: "worker " + v.Worker, Why: string(v.Why)})
+	r.loseAs(v, false)
+}
+
+// loseAs is lose, unbegun if the same worker gets the job again, and nothing of it had begun.
+func (r *run) loseAs(v remote.Vacant, unbegun bool) {
+	r.finish(unseen(), &executor.LostError{Where: "worker " + v.Worker, Why: string(v.Why), Unbegun: unbegun})
 }
 
 func (r *run) finish(res command.Result, err error) {

@@ -147,6 +147,9 @@ func (e *PlaceError) Error() string { return e.Reason }
 
 // A LostError ends a job whose machine is lost: how it ended is unknown. Wait returns it. The
 // job may be started once more, elsewhere.
-type LostError struct{ Where, Why string }
+type LostError struct {
+	Where, Why string
+	Unbegun    bool // nothing of it began, and the same machine gets it again
+}
 
 func (e *LostError) Error() string { return e.Where + " hasn't the job: " + e.Why }

@@ -96,12 +96,13 @@ func (f *fleet) choose(ctx context.Context, tree string) (w *workers.Worker, bus
 		f.tell("tests run here: %v", err)
 		return nil, false
 	}
-	var why []string
-	if w, why = list.Without(failedOn).Choose(needs, load, ""); w == nil {
-		w, why = list.Choose(needs, load, "")
+	wish := remote.Wish{Needs: needs}
+	w, c := list.Without(failedOn).Choose(wish, load)
+	if w == nil {
+		w, c = list.Choose(wish, load)
 	}
 	if w == nil {
-		return nil, len(why) == 0
+		return nil, len(c.Lacks) == 0
 	}
 	there, here := f.took[w.Name], f.took[""]
 	if where == project.WhereAuto && f.here == 0 && there > here && here > 0 {

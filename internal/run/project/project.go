@@ -198,7 +198,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		join.holdBack(s, attempts)
 	}
 	p.addOpen(s, live, attempts)
-	addUnplaced(p, s)
+	addUnplaced(p, s, live)
 	return s, nil
 }
 
@@ -295,6 +295,9 @@ func common(r *attempt.Record) *plan.Attempt {
 		Account: r.Job.Account, Cost: r.Judged.Cost(), Worker: r.Life.Remote.Label()}
 	if r.Life.StartedAt != nil {
 		a.Started = *r.Life.StartedAt
+	}
+	if r.Life.Remote != nil && r.Life.Phase != plan.Settled {
+		a.Detail = r.Life.Remote.Waits
 	}
 	return a
 }

@@ -353,7 +353,7 @@ func (s *scheduler) claimSome(
 		}
 		req := s.claimer.request(p, id, agents[i], s.turns.first)
 		var room bool
-		if req.Remote, room = place.choose(&req, labelsOf(p.State(id))); !room {
+		if req.Remote, room = place.choose(ctx, &req, labelsOf(p.State(id))); !room {
 			s.cfg.Output.Trace("no room for %s on this machine or a worker %v", id, place.lacks)
 			continue
 		}

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"time"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/remote"
@@ -20,7 +19,6 @@ type placing struct {
 	local   bool // workers get nothing in this run
 	serial  bool // it builds one slice after the other, here if it may
 	trees   *worktree.Repo
-	runs    *attempt.Store
 	list    *workers.List
 	busy    map[string]int // by worker
 	here    int            // free slots of this machine
@@ -51,7 +49,7 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 	live, _, _ := s.cfg.Project.Runs.Live() // what can't be read takes no slot of a worker
 	p := &placing{
 		project: s.cfg.Project, local: s.local(), serial: s.slots.Serial, trees: s.cfg.Tools.Trees,
-		runs: s.cfg.Project.Runs, list: l, here: s.slots.here,
+		list: l, here: s.slots.here,
 		busy: workers.Busy(s.cfg.Project.Runs.Files.Dir(), live),
 	}
 	if slots > 0 {
@@ -70,34 +68,34 @@ func (s *scheduler) placing(ctx context.Context) *placing {
 }
 
 // choose places a slice with these labels. It returns nil for this machine; ok is false if there
-// is no room for it now, or the worker that has its worktree is to be waited for.
-func (p *placing) choose(req *attempt.Request, labels []string) (m *attempt.Remote, ok bool) {
+// is no room for it now, or the worker that has its agent's conversation is to be waited for.
+func (p *placing) choose(ctx context.Context, req *attempt.Request,
+	labels []string) (m *attempt.Remote, ok bool) {
 	home := p.project.Config.Workers.Here(labels)
-	switch {
-	case p.local || home && (p.serial || p.list.Slots() == 0):
+	if p.local || home && len(p.list.Workers) == 0 {
 		return nil, true // as ever: the plan counts the slots
-	case p.isHere(req):
+	}
+	before := project.BeforeOf(ctx, p.project, p.trees, req.System, req.ID)
+	switch {
+	case home && before.Worker == "" && (p.serial || p.list.Slots() == 0):
+		return nil, true
+	case before.Here:
 		return nil, p.here > 0
-	}
-	last := p.last(req)
-	prefer := ""
-	if last != nil && last.Life.Remote != nil {
-		prefer = last.Life.Remote.Worker
-	}
-	if home && p.here > 0 && prefer == "" {
+	case home && p.here > 0 && before.Worker == "":
 		return nil, true
 	}
 	needs := p.needs
 	needs.Agent, needs.Labels = req.Agent.Name, labels
-	w, why := p.list.Choose(needs, p.busy, prefer)
-	p.lacks = append(p.lacks, why...)
+	w, c := p.list.Choose(before.Wish(needs), p.busy)
+	for _, lack := range c.Lacks {
+		p.lacks = append(p.lacks, string(lack))
+	}
 	switch {
-	case w != nil && w.Name == prefer, w != nil && prefer == "":
-	case prefer != "" && p.list.Find(prefer).Returns() && last.Life.EndedAt != nil &&
-		time.Since(*last.Life.EndedAt) < workers.LeaseWait:
+	case c.Waits != "":
+		p.lacks = append(p.lacks, before.Worker+": "+string(c.Waits))
 		return nil, false
 	case w == nil:
-		return nil, p.here > 0 && home
+		return nil, home && (p.here > 0 || p.serial || p.list.Slots() == 0)
 	}
 	return &attempt.Remote{Worker: w.Name, Host: string(w.Hello.Host), Lease: 1, Labels: labels}, true
 }
@@ -108,25 +106,6 @@ func labelsOf(st *plan.State) []string {
 		return nil
 	}
 	return st.Labels
-}
-
-// isHere reports whether the slice's worktree is on this machine.
-func (p *placing) isHere(req *attempt.Request) bool {
-	l, err := p.trees.Lineages.Get(req.System, req.ID)
-	return err == nil && l.Phase != worktree.Gone && l.IsHere()
-}
-
-// last returns the slice's last settled attempt; nil for none.
-func (p *placing) last(req *attempt.Request) *attempt.Record {
-	l, err := p.trees.Lineages.Get(req.System, req.ID)
-	if err != nil {
-		return nil
-	}
-	of := &attempt.Record{}
-	of.ID.System, of.ID.Slice, of.Place.Lineage = req.System, req.ID, l.N
-	// without it, no worker is preferred
-	last, _ := p.runs.LastIn(of, func(*attempt.Record) bool { return true })
-	return last
 }
 
 // took notes that an attempt was claimed.

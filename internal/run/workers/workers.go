@@ -23,12 +23,7 @@ import (
 	"greenlight/internal/workspace/include"
 )
 
-const (
-	schemaVersion = 1
-	// LeaseWait is how long an attempt waits for the worker that has its worktree and its
-	// conversation before it goes to another.
-	LeaseWait = 5 * time.Minute
-)
+const schemaVersion = 1
 
 // A List is the workers as a gl serve knows them.
 type List struct {
@@ -161,8 +156,8 @@ func (l *List) Obstacle(needs remote.Needs) plan.Obstacle {
 		words.More(len(each)-shown), Next: "gl workers"}
 }
 
-// Returns reports whether the worker may accept jobs again soon, if not now.
-func (w *Worker) Returns() bool { return w != nil && !w.Draining && !w.Revoked && w.Refused == "" }
+// returns reports whether the worker may accept jobs again by itself, if it doesn't now.
+func (w *Worker) returns() bool { return !w.Draining && !w.Revoked && w.Refused == "" }
 
 // Keeps reports whether the worker still has a lineage's worktree, and its agent's conversation.
 func (w *Worker) Keeps(lineage string) bool { return slices.Contains(w.Hello.Lineages, lineage) }
@@ -200,30 +195,24 @@ func Busy(runs string, live []*attempt.Record) map[string]int {
 	return busy
 }
 
-// Choose returns the worker for a job: prefer, if it can take it, else the one with the most free
-// slots. why says what is missing on each that could take a job of another kind.
-func (l *List) Choose(needs remote.Needs, busy map[string]int,
-	prefer string) (w *Worker, why []string) {
-	if !l.Serving() {
-		return nil, nil
-	}
-	best := 0
+// Choose returns the worker for a job, nil for none now; c says why.
+func (l *List) Choose(wish remote.Wish, busy map[string]int) (w *Worker, c remote.Choice) {
+	all := make([]remote.Candidate, len(l.Workers))
 	for i := range l.Workers {
-		c := &l.Workers[i]
-		free := c.Hello.Slots - busy[c.Name]
-		if !c.takes() || free <= 0 {
-			continue
-		}
-		if no := remote.Fit(&c.Hello, needs); no != "" {
-			why = append(why, c.Name+": "+string(no))
-			continue
-		}
-		if c.Name == prefer {
-			return c, nil
-		}
-		if free > best {
-			w, best = c, free
+		all[i] = l.Workers[i].candidate(busy)
+		if !l.Serving() {
+			all[i].Barred, all[i].Returns = "gl serve isn't running", l.Workers[i].returns()
 		}
 	}
-	return w, why
+	c = remote.DefaultPolicy.Choose(all, wish)
+	return l.Find(c.Worker), c
+}
+
+func (w *Worker) candidate(busy map[string]int) remote.Candidate {
+	c := remote.Candidate{Name: w.Name, Kept: w.Hello.Lineages, Used: busy[w.Name],
+		Barred: remote.Text(w.Barred()), Returns: w.returns()}
+	if w.Hello.Boot > 0 { // otherwise it wasn't heard of since gl serve began
+		c.Hello = &w.Hello
+	}
+	return c
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func one(name string, labels ...string) Worker {
-	return Worker{Name: name, Hello: remote.Hello{Slots: 1, Agents: []string{"claude"}, Labels: labels}}
+	return Worker{Name: name, Hello: remote.Hello{Boot: 1, Slots: 1, Agents: []string{"claude"}, Labels: labels}}
 }
 
 func TestObstacle(t *testing.T) {
@@ -41,7 +41,7 @@ func TestObstacle(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 		// what no obstacle keeps from them is given to an idle one
-		if w, _ := l.Choose(needs, nil, ""); (w != nil) != (got == plan.Obstacle{}) {
+		if w, _ := l.Choose(remote.Wish{Needs: needs}, nil); (w != nil) != (got == plan.Obstacle{}) {
 			t.Errorf("%s: %v is chosen", tt.name, w)
 		}
 	}
@@ -51,7 +51,7 @@ func TestObstacle(t *testing.T) {
 func TestBusyWorkerIsNoObstacle(t *testing.T) {
 	l := &List{Server: proc.Self(), Workers: []Worker{one("w1", "gpu")}}
 	needs := remote.Needs{Agent: "claude", Labels: []string{"gpu"}}
-	if w, _ := l.Choose(needs, map[string]int{"w1": 1}, ""); w != nil {
+	if w, _ := l.Choose(remote.Wish{Needs: needs}, map[string]int{"w1": 1}); w != nil {
 		t.Errorf("%s has no free slot", w.Name)
 	}
 	if o := l.Obstacle(needs); o.Cause != "" {

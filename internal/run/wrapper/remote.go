@@ -141,15 +141,25 @@ func (l *listener) replay(path string) (seen int64, err error) {
 }
 
 // attendElsewhere starts the agent of the same attempt on another worker, from the last snapshot
-// of its work. The record names the new lease before anything of it is sent.
+// of its work, or on the one that hasn't begun yet. The record names the new lease before anything
+// of it is sent.
 func (s *session) attendElsewhere(ctx context.Context, lost *executor.LostError) (
 	*attempt.Evidence, error) {
-	s.log.Note(logfile.Anew, lost.Error()+": the agent starts on another worker, from the last snapshot")
 	s.anew = true
+	if lost.Unbegun {
+		s.log.Note(logfile.Anew, lost.Error()+": the agent starts there as soon as it has the job")
+		return s.attendThere(ctx)
+	}
+	s.log.Note(logfile.Anew, lost.Error()+": the agent starts on another worker, from the last snapshot")
 	if s.rec.Talk.Resumes() {
 		s.rec.Talk.BeginAnew(&s.rec.Job)
 	}
 	s.rec.Talk.Handoff = s.handOffAnew()
+	return s.attendThere(ctx)
+}
+
+// attendThere starts the agent on the worker that has the attempt now.
+func (s *session) attendThere(ctx context.Context) (*attempt.Evidence, error) {
 	ev, err := s.attend(ctx)
 	if errors.Is(err, errEnding) {
 		return &attempt.Evidence{}, nil

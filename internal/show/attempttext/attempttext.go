@@ -337,6 +337,8 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return "in the merge queue: " + st.Attempt.Landing
 	case r.Life.Phase == plan.Queued:
 		return "in the merge queue: " + r.Landing.Text()
+	case r.Life.Phase != plan.Queued && r.Life.Remote != nil && r.Life.Remote.Waits != "":
+		return r.Life.Remote.Waits
 	case r.Life.Phase == plan.Preparing:
 		return "preparing its worktree"
 	case r.Life.StartedAt == nil:

@@ -2,6 +2,9 @@ package worktree
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"greenlight/internal/base/paths"
@@ -47,5 +50,75 @@ func TestRemoteLineage(t *testing.T) {
 	must(t, h.Release())
 	if err := r.Carry(t.Context(), l, l.Base, "gl: late"); !errors.As(err, new(*HereError)) {
 		t.Errorf("carried under a worktree: %v", err)
+	}
+}
+
+// A worktree that only the merge queue has used goes again when another machine is to continue. A
+// person's changes there, an unfinished merge, and a worktree that was set up keep the work here.
+func TestLeave(t *testing.T) {
+	work := func(t *testing.T) (string, *Repo, *Lineage) {
+		root := project(t)
+		r := open(t, root)
+		l := plan(t, r, "S-1")
+		_, err := r.Begin(t.Context(), l)
+		must(t, err)
+		done := gitIn(t, root, "commit-tree", "-p", "HEAD", "-m", "work", "HEAD^{tree}")
+		must(t, r.Carry(t.Context(), l, done, "gl: end"))
+		return root, r, l
+	}
+	tests := []struct {
+		name  string
+		do    func(t *testing.T, root string, r *Repo, l *Lineage)
+		stays bool
+	}{
+		{"as it was made", func(*testing.T, string, *Repo, *Lineage) {}, false},
+		{"committed", func(t *testing.T, _ string, _ *Repo, l *Lineage) {
+			gitIn(t, l.Path, "commit", "--allow-empty", "-qm", "merged")
+		}, false},
+		{"killed after the removal", func(t *testing.T, root string, r *Repo, l *Lineage) {
+			must(t, os.Rename(l.Path, r.Layout.asideOf(l)))
+		}, false},
+		{"changed", func(t *testing.T, _ string, _ *Repo, l *Lineage) {
+			must(t, os.WriteFile(filepath.Join(l.Path, "new"), []byte("a person's\n"), 0o600))
+		}, true},
+		{"another branch", func(t *testing.T, _ string, _ *Repo, l *Lineage) {
+			gitIn(t, l.Path, "switch", "-qc", "other")
+		}, true},
+		{"set up", func(t *testing.T, _ string, r *Repo, l *Lineage) {
+			h, err := r.Make(t.Context(), l, Making{})
+			must(t, err)
+			must(t, h.Release())
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root, r, l := work(t)
+			h, err := r.Make(t.Context(), l, Making{FilesOnly: true})
+			must(t, err)
+			must(t, h.Release())
+			tt.do(t, root, r, l)
+			now, err := r.Lineages.Get("", "S-1")
+			must(t, err)
+			needless, err := r.Needless(t.Context(), now)
+			must(t, err)
+			branch := gitIn(t, root, "rev-parse", l.Branch)
+			tip, err := r.Begin(t.Context(), now)
+			switch {
+			case needless == tt.stays, tt.stays != errors.As(err, new(*HereError)), tt.stays != paths.Exists(l.Path):
+				t.Fatalf("needless: %v; begins: %v; there: %v", needless, err, paths.Exists(l.Path))
+			case tt.stays:
+				return
+			}
+			if tip != branch || !now.Remote || strings.Contains(gitIn(t, root, "worktree", "list"), l.Path) {
+				t.Errorf("begins at %s, not %s: %+v", tip, branch, now)
+			}
+			must(t, r.Carry(t.Context(), now, l.Base, "gl: end"))
+			h, err = r.Make(t.Context(), now, Making{FilesOnly: true}) // and is made again
+			must(t, err)
+			must(t, h.Release())
+			if gitIn(t, l.Path, "rev-parse", "HEAD") != l.Base || gitIn(t, l.Path, "status", "--short") != "" {
+				t.Error("the worktree hasn't the work")
+			}
+		})
 	}
 }

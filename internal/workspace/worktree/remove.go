@@ -310,6 +310,24 @@ func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) 
 // forget removes git's entry of a removed worktree, and directories that are empty now.
 func (h *Hold) forget(ctx context.Context) error {
 	l := h.lineage
+	if err := h.forgetEntry(ctx); err != nil {
+		return err
+	}
+	if err := durable.Unlink(h.at.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Stop at a directory that isn't empty.
+	for dir := l.Path; len(dir) >= len(h.at.base); dir = filepath.Dir(dir) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return nil
+}
+
+// forgetEntry removes git's entry of a removed worktree.
+func (h *Hold) forgetEntry(ctx context.Context) error {
+	l := h.lineage
 	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
 	if err != nil {
 		return err
@@ -319,15 +337,6 @@ func (h *Hold) forget(ctx context.Context) error {
 		if err := errors.Join(os.RemoveAll(l.Admin),
 			os.RemoveAll(h.at.Worktree(l).IndexCopy())); err != nil {
 			return err
-		}
-	}
-	if err := durable.Unlink(h.at.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// Stop at a directory that isn't empty.
-	for dir := l.Path; len(dir) >= len(h.at.base); dir = filepath.Dir(dir) {
-		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			break
 		}
 	}
 	return nil
