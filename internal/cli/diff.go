@@ -101,6 +101,9 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	if err != nil {
 		return err
 	}
+	if d.TakenBack && !o.json {
+		app.IO.Message("%s was taken back: this is what was merged", id)
+	}
 	switch {
 	case o.json:
 		return app.IO.JSON(workdoc.NewDiff(d))

@@ -82,7 +82,7 @@ func (s standing) all() (list []nextCommand) {
 	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice")
 	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
 	add(s.done() && person, "gl report", "what was built, and what it cost")
-	add(s.done() && s.own && person, `gl do "TEXT"`, "have an agent do another task")
+	add(s.done() && s.own && person, `gl do "TEXT"`, "have an agent do another task; gl add-slice plans it instead")
 	add(s.done() && s.own, `gl add-slice "NAME"`, "add the next slice")
 	add(c.Blocked > 0 && wait+c.Running+c.Merging+c.Ready == 0, "gl why", "what keeps each from going on")
 	add(c.Ready > 0 && !s.launching && person, "gl slice --dry-run", "show what would be launched")

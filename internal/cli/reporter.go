@@ -445,9 +445,16 @@ func (t *reporter) summary(res *scheduler.Result) {
 		if t.session != nil {
 			show = "gl attach" + p.Snapshot.Flags + " or " + show
 		}
-		text := fmt.Sprintf("  Still running in the background: %s. %s shows it, "+
-			"gl stop --all%s ends it, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
+		lands := ""
+		if t.cfg.Tools.Lane != nil { // the last to end works the merge queue
+			lands = "What they finish is still tested and merged. "
+		}
+		text := fmt.Sprintf("  Still running in the background: %s. %s%s shows it, "+
+			"gl stop --all%s prevents that, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), lands, show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
+		if lands == "" {
+			text = strings.Replace(text, "prevents that", "ends it", 1)
+		}
 		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
 	if text := t.unverified(res); text != "" {

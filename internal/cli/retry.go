@@ -122,6 +122,9 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		app.IO.Printf("no slice has failed or stalled\n")
 	default:
 		app.IO.Printf("%s", doc.text())
+		if doc.changed() {
+			app.IO.Message("%s", startText(pr, "it"))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -251,6 +254,19 @@ func (d *retryDoc) add(id string, was plan.State, err error) {
 		s.Attempt, s.Outcome, s.Detail = &a.N, &ended, jsondoc.OrNull(a.Detail)
 	}
 	d.Slices = append(d.Slices, s)
+}
+
+// startText says what starts a pending slice: a run that is under way, or the command for one.
+func startText(pr *project.Project, it string) string {
+	if leader, err := pr.Runs.Control.Leader(); err == nil && leader != "" {
+		return "the run under way starts " + it
+	}
+	return "gl slice --watch" + pr.Flags() + " starts " + it
+}
+
+// changed reports whether a slice is pending now that wasn't.
+func (d *retryDoc) changed() bool {
+	return slices.ContainsFunc(d.Slices, func(s retrySlice) bool { return s.Changed })
 }
 
 func (d *retryDoc) text() string {

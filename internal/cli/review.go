@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -278,6 +279,37 @@ func (r *reviewer) goThrough(ctx context.Context, list []ops.Pending) error {
 	return nil
 }
 
+// explain says what each key does, and that it needs Enter.
+func (r *reviewer) explain(choices []choice, diff bool) {
+	out := r.app.IO
+	line := func(key, text string) {
+		out.Printf("%s\n", term.Wrap("    "+key+" - "+text, out.Width(), 8))
+	}
+	out.Printf("  Type a key, or the word, and press Enter:\n")
+	for _, c := range choices {
+		line(c.key, cmp.Or(aboutChoice[c.word], c.word))
+	}
+	if diff {
+		line("d", "show what it changed")
+	}
+	line("s", "leave it as it is, and go to the next one")
+	line("q", "leave all that are left as they are")
+}
+
+// aboutChoice says what the choices do.
+var aboutChoice = map[string]string{
+	"accept":                    "approve it; it is tested and merged",
+	"reject":                    "send it back to its agent, with what is wrong",
+	"answer":                    "answer its question; it goes on where it stopped",
+	"retry":                     "go on with it: on its branch and, if the agent can, in the same conversation",
+	"retry fresh":               "start over on a new branch; the work so far is kept",
+	"show and accept its tests": "show how it changed its tests, and accept that",
+	"accept what is fixed":      "approve what you have fixed yourself",
+	"resume":                    "print its hand-off, and let it go on",
+	"land":                      "merge what had to wait",
+	"lift":                      "launch agents again",
+}
+
 // ask asks about one entry until it is decided or skipped.
 func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err error) {
 	choices := r.choices(w)
@@ -309,6 +341,7 @@ func (r *reviewer) ask(ctx context.Context, w *ops.Pending) (decided bool, err e
 		case (key == "d" || key == "diff") && w.ID != "" && r.inbox.Diffs():
 			err = r.app.Page(func() error { return runDiff(ctx, r.app, w.ID, diffOptions{}) })
 		case i < 0:
+			r.explain(choices, w.ID != "" && r.inbox.Diffs())
 			continue
 		default:
 			c := choices[i]

@@ -47,7 +47,7 @@ func mayBeginBeside(dir, found string, chosen bool) error {
 	case found == dir && err != nil:
 		return err
 	case found == dir:
-		return fmt.Errorf("%s is a Greenlight project already: run gl status", dir)
+		return fmt.Errorf("%s is a Greenlight project already, so gl init isn't needed: gl add-slice adds slices, gl status shows them", dir)
 	case !isInside(dir, found):
 		return fmt.Errorf("%s is a linked worktree of %s, which is a Greenlight project: run gl status", dir, found)
 	case chosen:

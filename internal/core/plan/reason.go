@@ -454,9 +454,11 @@ func (p *Plan) warnUnseen(label string, a *Attempt) {
 }
 
 // Progress returns a word for the progress of an active item: its step if that is more specific
-// than its status.
+// than its status. Complete it isn't, until gl says so.
 func (st *State) Progress() string {
 	switch {
+	case Classify(st.Status) == Done && st.Attempt.Live():
+		return "finishing" // its agent calls it complete, and hasn't ended
 	case IsStep(st.Status):
 		return st.Status
 	case StepReached(st.Step):

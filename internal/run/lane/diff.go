@@ -18,6 +18,7 @@ type Diff struct {
 	Branch      string // short; "" for one that has landed
 	From, To    string // commits or trees
 	Uncommitted bool   // some of it isn't committed
+	TakenBack   bool   // it was merged, and isn't any more
 	Stat        git.DiffStat
 }
 
@@ -48,7 +49,11 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 			return r.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
 		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
-			return nil, &NoDiffError{fmt.Sprintf("%s was taken back, and isn't being built: git show %s shows how it was merged", id, short(rec.Landing.Commit))}
+			first := rec.Landing.Commit
+			if all := rec.Landing.Commits; len(all) > 0 {
+				first = all[0]
+			}
+			return r.diff(ctx, &Diff{Slice: id, Of: Landed, TakenBack: true, From: first + "^1", To: rec.Landing.Commit})
 		}
 		if lineage == nil {
 			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and isn't merged: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}

@@ -196,7 +196,8 @@ func (q *Queue) busy() string {
 	return who
 }
 
-// TestBase runs the tests on what slices begin at, if no verdict is known. red says that they fail.
+// TestBase runs the tests on what slices begin at, if no verdict is known. red says that they fail,
+// and what that means for the slices.
 func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 	err = q.unlessBusy(ctx, func(ctx context.Context, t *turn) error {
 		base, err := t.tip.settledBase(ctx)
@@ -206,7 +207,12 @@ func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 		v, err := t.bench.baseVerdict(ctx, base)
 		if err == nil && v != nil && !v.Green() {
 			red = "the tests fail on " + worktree.Short(q.Repo.Target()) + " (" +
-				How(v, q.Project.Config.Test.Limit) + ")"
+				How(v, q.Project.Config.Test.Limit) + "): "
+			if v.Named() {
+				red += "failures that are there without a slice's work aren't held against it"
+			} else {
+				red += "their output doesn't name the failures, so a slice is merged only if all tests pass with it"
+			}
 		}
 		return err
 	})

@@ -64,9 +64,7 @@ func (q *queueJobs) testBase() {
 	q.start("testing the base", func(ctx context.Context) error {
 		red, err := lane.TestBase(ctx)
 		if err == nil && red != "" {
-			err = fmt.Errorf(
-				"%s: failures that are there without a slice's work aren't held against it. If the command is wrong: gl settings set test.command 'COMMAND'",
-				red)
+			err = fmt.Errorf("%s. If the command is wrong: gl settings set test.command 'COMMAND'", red)
 		}
 		return err
 	})

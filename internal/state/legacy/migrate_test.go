@@ -117,7 +117,7 @@ func TestMigrate(t *testing.T) {
 		"DECISIONS.md":       "# Decisions\n\n| D-2: second |\n\n## From STATE.md\n\n- D-1: first\n  with a second line\n",
 		"project-state.json": `{"overview":{"stack":"Rust","value_prop":"A thing that does things","mode":"yolo"},"mine":1.0,"session":{"last_session":"2026-01-01"},"blockers":["no key yet"]}`,
 		"slices/S-2.md": "---\nid: S-2\nstatus: in_progress\nstep: none\nmilestone: m2\nstarted: 2026-01-02\nupdated: " + now +
-			"\ntests: 0\nsecurity_tests: 0\nsession: tok\ndeps: S-01\nwaiting_for: a key\n---\n\n# S-2: Two | 2\n\n## Why\n\n## What\nDo it\n\n## Dependencies\n- S-01: One (done)\n\n## Contracts\n- C-1\n\n## Decisions\n\n## Files\n",
+			"\ntests: 0\nsecurity_tests: 0\nsession: tok\ndeps: S-01\nwaiting_for: a key\n---\n\n# S-2: Two | 2\n\n## Why\n\n## What\nDo it\n\n## Dependencies\n- S-01: One\n\n## Contracts\n- C-1\n\n## Decisions\n\n## Files\n",
 		"slices/S-01.md": "---\nid: S-01\nstatus: complete\nstep: complete\nmilestone: base\nstarted:\nupdated: " + now +
 			"\ntests: 31\nsecurity_tests: 2\nsession:\ndeps:\n---\n\n# S-01: One\n\n## Why\n\n## What\n\n## Dependencies\n\n## Contracts\n\n## Decisions\n\n## Files\n",
 	} {

@@ -90,7 +90,8 @@ func (v *view) body(it plan.Item) string {
 	return b.String()
 }
 
-// describe returns a line for each slice with its name and status: "S-26: Accounts (complete)".
+// describe returns a line for each slice with its name: "S-26: Accounts". A status here would be that
+// of now, for good.
 func (v *view) describe(ids []string) []string {
 	told := v.warnings // other callers report these
 	defer func() { v.warnings = told }()
@@ -102,9 +103,6 @@ func (v *view) describe(ids []string) []string {
 		}
 		if d := v.item(id); d.Name != id {
 			list[i] += ": " + d.Name
-			if d.Status != "" {
-				list[i] += " (" + d.Status + ")"
-			}
 		}
 	}
 	return list

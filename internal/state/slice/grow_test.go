@@ -62,8 +62,8 @@ deps: S-01,S-02
 Finds things
 
 ## Dependencies
-- S-01: Name (pending)
-- S-02: B (pending)
+- S-01: Name
+- S-02: B
 
 ## Contracts
 - C-1
