@@ -238,7 +238,7 @@ func (s *server) keep(e remote.Keep) {
 			return
 		}
 		if errors.Is(err, git.ErrUnpacked) { // no later try can help: its worker keeps it
-			s.refuseLate(e, err)
+			refuseLate(s, e, err)
 			return
 		}
 		s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept yet: %v", e.Worker, e.Attempt, err))
@@ -252,7 +252,7 @@ func (s *server) keep(e remote.Keep) {
 
 // refuseLate tells a person of work that doesn't count and that gl doesn't take. Its worker isn't
 // told that it may remove it; a later gl serve asks once more.
-func (s *server) refuseLate(e remote.Keep, why error) {
+func refuseLate(s *server, e remote.Keep, why error) {
 	s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s isn't taken, and stays there: %v; "+
 		"gl workers revoke %s gives it up", e.Worker, e.Attempt, why, e.Worker))
 	var rec *attempt.Record
