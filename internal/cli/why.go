@@ -274,7 +274,11 @@ func happened(pr *project.Project, id string, now time.Time) (lines []string) {
 		case e.Kind == journal.SetAside:
 			lines = append(lines, plan.At(e.Time, now, "15:04")+" "+eventtext.Of(e))
 		default:
-			lines = append(lines, eventtext.Of(e)+". gl salvage lists kept work")
+			text := eventtext.Of(e)
+			if e.Branch != "" {
+				text += ". gl salvage lists kept work"
+			}
+			lines = append(lines, text)
 		}
 	}
 	return lines

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/base/sanitize"
 )
 
-// The kinds of a Limit.
+// The kinds of a Limit. LimitKinds lists them.
 const (
 	RateLimit = "rate limit" // too many requests, or a usage limit that resets by itself
 	Quota     = "quota"      // out of money
@@ -17,6 +17,10 @@ const (
 	// the service doesn't answer, or with 5xx, even after the client's own retries
 	Outage = "outage"
 )
+
+// LimitKinds returns the kinds of a Limit. A record with another one was written by another
+// version of gl.
+func LimitKinds() []string { return []string{RateLimit, Quota, Login, Outage} }
 
 // A Limit keeps every agent of this kind from working, through no fault of the slice.
 //
@@ -28,7 +32,7 @@ const (
 // for another reason followed. A limit that the agent recovered from doesn't count, nor does a
 // run's own turn or budget limit.
 type Limit struct {
-	Kind   string `json:"kind"`   // RateLimit, Quota, Login or Outage
+	Kind   string `json:"kind"`   // one of LimitKinds
 	Reason string `json:"reason"` // the agent's own words, one sanitized line
 	// when it is over (UTC), as the agent last reported; nil if unknown
 	Reset *time.Time `json:"reset,omitempty"`

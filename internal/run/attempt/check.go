@@ -219,8 +219,7 @@ func (e *Evidence) check() error {
 	if err := checkCounts(counts...); err != nil || e.Limit == nil {
 		return err
 	}
-	if !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage},
-		e.Limit.Kind) {
+	if !slices.Contains(agent.LimitKinds(), e.Limit.Kind) {
 		return foreign("unknown limit %.40q: another version of gl wrote it", e.Limit.Kind)
 	}
 	return checkTimes(e.Limit.Reset)

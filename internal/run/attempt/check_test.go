@@ -80,6 +80,28 @@ func TestRecordCheck(t *testing.T) {
 	}
 }
 
+// Whatever limit ends an attempt, its record is read again, before and after it is settled.
+func TestEveryLimitIsReadAgain(t *testing.T) {
+	for _, kind := range agent.LimitKinds() {
+		b := benchFor(t, map[string]string{"S-1": "pending/none"})
+		r := b.start(b.claim("S-1"))
+		r.Judged.Evidence = exited(1).limited(&agent.Limit{Kind: kind, Reason: "why"})
+		must(t, b.store.unlocked().Put(r))
+		if got := b.get(r).Judged.Evidence.Limit; got == nil || got.Kind != kind {
+			t.Errorf("%s: a live record has %+v", kind, got)
+		}
+		_, err := b.settler(b.state).Settle(t.Context(), r)
+		must(t, err)
+		got, err := b.store.Settled(Entry{Slice: "S-1", N: 1, Outcome: outcome.Held})
+		if err != nil || got.Judged.Evidence.Limit.Kind != kind || got.Judged.Detail != kind {
+			t.Errorf("%s: the settled record: %+v, %v", kind, got, err)
+		}
+		if h := b.store.HoldFile.All().same(&plan.Hold{Agent: r.Job.Agent, Account: r.Job.Account}); h == nil || h.Kind != kind {
+			t.Errorf("%s: the hold is %+v", kind, h)
+		}
+	}
+}
+
 // A bad file is moved aside whole, and never over another one; one that another version of gl may have written stays.
 func TestSetAside(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})

@@ -112,7 +112,7 @@ func outOfBudget(r *Record, _ plan.Item) (string, bool) {
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
 }
 
-// metLimit takes every kind of agent.Limit: rate limit, quota, login, outage.
+// metLimit takes every kind of agent.Limit.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
 	if e := r.Judged.evidence(); e.Limit != nil && e.Refuted == "" {
 		return e.Limit.Kind, true

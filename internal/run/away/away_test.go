@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/roster"
 	"greenlight/internal/run/workers"
+	"greenlight/internal/workspace/git"
 )
 
 // The test binary is gl when it is called so: the scheduler, gates and the agents' commands are real
@@ -387,6 +388,51 @@ func TestLostWorker(t *testing.T) {
 	testfiles.Until(t, "the late work is kept", func() bool {
 		return strings.Contains(f.run("why", "S-1"), "no longer counts")
 	})
+}
+
+// A refusing hub takes nothing of first leases.
+type refusingHub struct{ *hubtest.Hub }
+
+func (h *refusingHub) Collect(ctx context.Context, f remote.Fence, into string) (string, error) {
+	if f.Lease == 1 {
+		return "", git.ErrUnpacked
+	}
+	return h.Hub.Collect(ctx, f, into)
+}
+
+// Late work that is too large is told, with its reason and what helps, and stays on its worker.
+func TestLateWorkTooLarge(t *testing.T) {
+	f := newFarm(t, waits)
+	f.slice("S-1", "")
+	f.begin()
+	f.policy.Silent, f.policy.Lost = time.Second, 3*time.Second
+	f.serveWith(&refusingHub{f.hub})
+	f.worker("w1", 1)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "the agent works", func() bool { return f.exists("began.S-1") })
+	f.lines["w1"].cut.Store(true)
+	f.worker("w2", 1)
+	testfiles.Until(t, "the other worker has it", func() bool {
+		return strings.Contains(f.log("S-1.1"), "starts on another worker")
+	})
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	t.Log(wait())
+	f.lines["w1"].cut.Store(false)
+	why := ""
+	testfiles.Until(t, "the late work is told", func() bool {
+		why = f.run("why", "S-1")
+		return strings.Contains(why, "no longer counts")
+	})
+	why = strings.Join(strings.Fields(why), " ")
+	if !strings.Contains(why, "too large once it is checked out. It stays there until gl workers revoke w1") ||
+		strings.Contains(why, "salvage") {
+		t.Error(why)
+	}
+	left, err := filepath.Glob(filepath.Join(f.dir, "w1", "repo.gl", "_", "_", "*", "S-1.txt"))
+	if check(t, err); len(left) == 0 {
+		t.Error("its worker has removed it")
+	}
 }
 
 // An agent that edits its slice's file in its tree has said that it is complete.

@@ -237,12 +237,34 @@ func (s *server) keep(e remote.Keep) {
 			s.post(remote.Kept{Fence: e.Fence, Worker: e.Worker})
 			return
 		}
+		if errors.Is(err, git.ErrUnpacked) { // no later try can help: its worker keeps it
+			refuseLate(s, e, err)
+			return
+		}
 		s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s can't be kept yet: %v", e.Worker, e.Attempt, err))
 		select {
 		case <-time.After(pause):
 		case <-s.life.Done():
 			return
 		}
+	}
+}
+
+// refuseLate tells a person of work that doesn't count and that gl doesn't take. Its worker isn't
+// told that it may remove it; a later gl serve asks once more.
+func refuseLate(s *server, e remote.Keep, why error) {
+	s.cfg.Tell(fmt.Sprintf("what worker %s has brought of %s isn't taken, and stays there: %v; "+
+		"gl workers revoke %s gives it up", e.Worker, e.Attempt, why, e.Worker))
+	var rec *attempt.Record
+	s.call(func() { rec = s.recordOf(e.Attempt) })
+	if rec == nil {
+		return
+	}
+	event := rec.ID.Event(journal.LateWork)
+	event.Key += "." + e.Fence.String() + ".refused"
+	event.Worker, event.Reason = e.Worker, why.Error()
+	if err := s.runs.Journal().AppendOnce(event); err != nil {
+		s.cfg.Tell(err.Error())
 	}
 }
 

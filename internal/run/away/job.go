@@ -153,7 +153,8 @@ func (s *server) over(j *job, final *attempt.Record, err error) {
 	case err != nil: // the next look finds it again
 		s.cfg.Tell(fmt.Sprintf("%s: %v", j.id.Name(), err))
 	default:
-		keep := final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success
+		keep := final.Life.Phase == plan.Queued || !final.Judged.Outcome.Traits().Success ||
+			final.Place.Unsaved != "" // the rest of its work is there alone
 		if err := j.done(keep); err != nil {
 			s.cfg.Tell(fmt.Sprintf("gl serve can't note the end of %s: %v", j.name, err))
 		}

@@ -109,7 +109,8 @@ var life = [...]state{
 		in: []string{
 			"run/attempt/landing.go:withdraw", "run/scheduler/queue.go:work",
 			"cli/attempt.go:workLane",
-			"run/lane/queue.go:Work", "run/lane/line.go:next", "run/lane/land.go:land",
+			"run/lane/queue.go:Work", "run/lane/turn.go:workQueue", "run/lane/line.go:next",
+			"run/lane/cars.go:work", "run/lane/batch.go:landGroup", "run/lane/land.go:land",
 		},
 		kill: "nothing is lost: no process has to be there. " +
 			"A record that is removed comes back from its note (run/lane/queue.go:Restore)",

@@ -58,6 +58,10 @@ func happened(e journal.Event) string {
 		journal.PullRequest:
 		return laneText(e)
 	case journal.LateWork:
+		if e.Branch == "" {
+			return "worker " + e.Worker + " has work that no longer counts, and that gl doesn't take: " + e.Reason +
+				". It stays there until gl workers revoke " + e.Worker
+		}
 		return "worker " + e.Worker + " brought work that no longer counts: kept as " + e.Branch
 	case journal.SetAside:
 		return "set aside: " + e.Reason

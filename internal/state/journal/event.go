@@ -89,7 +89,7 @@ const (
 	Said        Kind = "said"    // a person sent a message to a slice's agent
 	Heard       Kind = "heard"   // and the agent of an attempt received it
 	Unheard     Kind = "unheard" // and no agent will receive it: the work is done
-	// a worker brought work of an attempt that no longer counts; gl has kept it under the branch
+	// a worker has work of an attempt that no longer counts; gl has kept it under the branch, or reason tells why not
 	LateWork Kind = "late_work"
 	// gl began to notify a person of a transition; reason is its kind
 	Notified Kind = "notified"
