@@ -40,7 +40,7 @@ func newFleet(t *testing.T, where string, names ...string) *fleet {
 	check(t, err)
 	list := &workers.List{Server: proc.Self()}
 	for _, name := range names {
-		list.Workers = append(list.Workers, workers.Worker{Name: name, Hello: remote.Hello{Slots: 1}})
+		list.Workers = append(list.Workers, workers.Worker{Name: name, Hello: remote.Hello{Boot: 1, Slots: 1}})
 	}
 	check(t, workers.Write(pr.Runs.Files.Dir(), list))
 	return &fleet{
