@@ -121,7 +121,7 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 		r.Judged.Outcome, r.Judged.Detail = v.Outcome, v.Detail
 		r.Judged.Effect, r.Judged.Verified = v.Effect, v.Verified
 		s.askGate(r, it)
-		s.holdBack(r)
+		s.leaveToPerson(r)
 	}
 	r.Judged.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Life.Phase == plan.Queued { // as withdraw leaves it
@@ -175,9 +175,9 @@ func (s *Settler) askGate(r *Record, it plan.Item) {
 	}
 }
 
-// holdBack has a person look at tests that fail on what another system calls complete: gl doesn't
-// take back what that system's files say.
-func (s *Settler) holdBack(r *Record) {
+// leaveToPerson has a person look at tests that fail on what another system calls complete: gl
+// doesn't take back what that system's files say.
+func (s *Settler) leaveToPerson(r *Record) {
 	if r.Judged.Outcome == outcome.Red && !s.Tracker.Traits().Completes {
 		r.Judged.Outcome, r.Judged.Effect = outcome.Waiting, tracker.Ask
 		r.Judged.Detail = "a fix: " + r.Judged.Detail

@@ -50,7 +50,7 @@ type merging struct {
 	settler  attempt.Settler
 	file     *file
 	line     *line
-	tip      *tip
+	tip      *branchTip
 	bench    *bench
 	trees    *trees
 	inspect  *inspector
