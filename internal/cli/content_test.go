@@ -95,6 +95,41 @@ func TestContentCallsGl(t *testing.T) {
 	}
 }
 
+// An agent that gl starts may make each change that the documents tell it to make: a refusal would lose,
+// among others, its question to a person.
+func TestContentAsksAgentsForWhatTheyMayDo(t *testing.T) {
+	n := 0
+	for file, text := range contentTexts(t) {
+		if slices.Contains([]string{"plugin/commands/add-slice.md", "plugin/commands/design.md",
+			"plugin/commands/init.md"}, file) {
+			continue // a person is there
+		}
+		for _, c := range callsIn(text) {
+			words, err := shellwords.Split(c.line)
+			if err != nil || len(words) < 5 || words[1] != "state" || words[2] != "set" {
+				continue
+			}
+			set := words[4:]
+			if slices.Contains(set, "wraps=C-7") {
+				continue // proposed to a person, because it lets a slice remove tests
+			}
+			for i := range set {
+				set[i] = number.ReplaceAllString(set[i], "=1")
+			}
+			changes, err := ops.ParseChanges(set)
+			if err == nil {
+				err = ops.CheckAgent("ID", changes)
+			}
+			if n++; err != nil {
+				t.Errorf("%s: %s: %v", file, c.line, err)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("only %d calls found", n)
+	}
+}
+
 // What a page for people names can be typed. cmd/gl's TestGuides runs what stands in blocks.
 func TestPagesCallGl(t *testing.T) {
 	n := 0

@@ -68,18 +68,20 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 			lane.ReadStatus(pr.Runs.Files.Dir()).Undelivered...)...)
 	}
 	l.Told = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }
+	again := false
 	if reset {
 		dropped, reopened, err := l.Reset(ctx)
 		if err != nil {
 			return err
 		}
 		if len(dropped) > 0 {
-			app.IO.Message("not merged, and only on the slices' branches now: %s",
+			app.IO.Message("taken out of the merge queue, and kept on the slices' branches: %s",
 				strings.Join(dropped, ", "))
 		}
 		if len(reopened) > 0 {
-			app.IO.Message("pending again, since %s doesn't have them: %s",
-				worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
+			app.IO.Message("to be built again from %s: %s; %s", worktree.Short(l.Repo.Target()),
+				strings.Join(reopened, ", "), startText(pr, "that"))
+			again = true
 		}
 	}
 	still := ops.LandNow(ctx, l)
@@ -100,6 +102,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	}
 	if still != nil {
 		return still
+	}
+	if again { // what is to be built again isn't merged
+		return nil
 	}
 	return tellMerged(ctx, app, l, status)
 }

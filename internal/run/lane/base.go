@@ -261,7 +261,7 @@ func (t *branchTip) meet(ctx context.Context, lane, target string) error {
 		return err
 	}
 	if len(conflicts) > 0 {
-		return standstill("merged work conflicts with %s in %s: merge the branch %s there and run gl land, or run gl land --reset to merge it again, slice by slice",
+		return standstill("merged work conflicts with %s in %s: resolve it with git merge %s on %[1]s, or have agents build it again from %[1]s with gl land --reset",
 			name, some(conflicts), worktree.Short(t.repo.Queue.Ref()))
 	}
 	commit, err := git.CommitTree(ctx, t.repo.Git.Common,

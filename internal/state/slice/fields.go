@@ -70,7 +70,7 @@ var fields = [...]Field{
 	{Key: "waiting_for", By: ByAgent, row: 9,
 		value: textValue{at: func(it *plan.Item) *string { return &it.WaitingFor },
 			parse: noneAsEmpty}},
-	{Key: "waiting_kind", By: ByPerson, check: checkWaitKind, row: 10,
+	{Key: "waiting_kind", By: ByAgent, check: checkWaitKind, row: 10,
 		value: textValue{at: func(it *plan.Item) *string { return (*string)(&it.WaitKind) },
 			parse: strings.ToLower}},
 	{Key: "review", By: ByPerson, check: checkReview},

@@ -93,7 +93,7 @@ func TestFieldLists(t *testing.T) {
 		{[]string{"step", "started", "session", "waiting_for", "waiting_kind", "verified", "failing"}, SideKeys()},
 		{[]string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
 			"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "labels", "wave", "priority", "contracts", "wraps", "files", "id"}, Keys(ByPerson)},
-		{[]string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}, Keys(ByAgent)},
+		{[]string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "waiting_kind", "contracts", "files"}, Keys(ByAgent)},
 	} {
 		got := slices.DeleteFunc(tt.got, func(key string) bool { return !slices.Contains(tt.want, key) })
 		if diff := cmp.Diff(tt.want, got); diff != "" {

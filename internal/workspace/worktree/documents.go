@@ -41,6 +41,10 @@ func (at *Layout) ignoredState(ignored []string) (others []string, has bool) {
 
 // documents lists the ignored files of the state directory of a worktree at top.
 func (p *parts) documents(ctx context.Context, l *Lineage, top string) ([]document, error) {
+	dir := p.at.git.Prefix + statedir.Name
+	if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(dir))); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // without asking git
+	}
 	ignored, err := git.Worktree{Common: p.common, Admin: l.Admin, Path: top}.Ignored(ctx)
 	if err != nil {
 		return nil, err
@@ -51,7 +55,6 @@ func (p *parts) documents(ctx context.Context, l *Lineage, top string) ([]docume
 		return nil, err
 	}
 	defer root.Close()
-	dir := p.at.git.Prefix + statedir.Name
 	var list []document
 	for _, name := range ignored {
 		if !strings.HasPrefix(name, dir+"/") {

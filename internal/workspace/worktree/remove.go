@@ -58,9 +58,6 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 		if kept, _, err = c.inTheWay(ctx, l, in); err != nil || kept != "" {
 			return kept, err
 		}
-		if err := c.TakeDocuments(ctx, l); err != nil {
-			return "", err
-		}
 		// No process finds the directory by its path now.
 		if err := os.Rename(l.Path, aside); err != nil {
 			return "", err
