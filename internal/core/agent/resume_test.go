@@ -45,7 +45,7 @@ func TestResume(t *testing.T) {
 		"mine": {Command: []string{"mine", "{prompt}"}, Resume: []string{"mine", "--go-on={conversation}", "{prompt}", "{slice}", "{dir}", "{instructions}"}},
 		"once": {Command: []string{"codex", "{prompt}"}},
 	}}
-	for name, want := range map[string][]string{
+	rows := map[string][]string{
 		"claude":       {"claude", "-p", "Go on {dir}.", "--output-format", "stream-json", "--verbose", "--resume", "c-1", "--plugin-dir", "/plug", "--max-turns", "9"},
 		"codex":        {"codex", "exec", "--json", "-s", "workspace-write", "-C", "/d", "resume", "c-1", "Go on {dir}."},
 		"gemini":       {"gemini", "-p", "Go on {dir}.", "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json", "--resume", "c-1"},
@@ -54,7 +54,13 @@ func TestResume(t *testing.T) {
 		"mine":         {"mine", "--go-on=c-1", "Go on {dir}.", "S-1", "/d", "Build S-1"},
 		"once":         nil,
 		"rehearsal":    nil,
-	} {
+	}
+	for _, name := range BuiltIn() {
+		if _, ok := rows[name]; !ok {
+			t.Errorf("no row for %s", name)
+		}
+	}
+	for name, want := range rows {
 		a, err := Find(name, cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,12 +12,19 @@ func TestOtherCommands(t *testing.T) {
 	job := Job{Prompt: "/gl:slice S-1", Instructions: md, Dir: "/it's {slice}", SessionID: "u",
 		PluginDirs: []string{"/plug"}, Slice: "S-1"}
 	const text = "Build S-1; \"quote\" $HOME {dir}"
-	for _, want := range [][]string{
+	rows := [][]string{
 		{"codex", "exec", "--json", "-s", "workspace-write", "-C", "/it's {slice}", text},
 		{"gemini", "-p", text, "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"},
 		{"opencode", "run", "--auto", "--format", "json", "--dir", "/it's {slice}", text},
 		{"cursor-agent", "-p", "--force", "--trust", "--output-format", "stream-json", text},
-	} {
+	}
+	for _, a := range table(Config{}) {
+		is := func(row []string) bool { return row[0] == a.Name }
+		if a.Prompts == MethodText && !slices.ContainsFunc(rows, is) {
+			t.Errorf("no row for %s", a.Name)
+		}
+	}
+	for _, want := range rows {
 		a, err := Find(want[0], Config{ClaudeFlags: []string{"--max-turns", "9"}})
 		if err != nil {
 			t.Fatal(err)
@@ -48,20 +56,33 @@ func TestStreamsAndPrompts(t *testing.T) {
 		"odd":    {Command: []string{"{instructions}"}},
 		"claude": {Command: []string{"claude", "-p", "{prompt}"}},
 	}}
-	for name, want := range map[string]struct {
+	type row struct {
 		stream  string
 		prompts PromptKind
 		install bool
-	}{
-		"rehearsal":    {StreamClaude, SlashCommand, false},
-		"mine":         {StreamAuto, Brief, false},
-		"text":         {StreamAuto, MethodText, false},
+	}
+	builtIn := map[string]row{
+		"claude":       {StreamClaude, SlashCommand, true},
 		"codex":        {StreamCodex, MethodText, true},
-		"fast":         {StreamGemini, Brief, true},
-		"odd":          {StreamAuto, Brief, false},
-		"claude":       {StreamAuto, SlashCommand, false},
+		"gemini":       {StreamGemini, MethodText, true},
 		"opencode":     {StreamOpencode, MethodText, true},
 		"cursor-agent": {StreamCursor, MethodText, true},
+		"rehearsal":    {StreamClaude, SlashCommand, false},
+	}
+	for _, a := range table(Config{Self: "gl"}) {
+		if want, ok := builtIn[a.Name]; !ok {
+			t.Errorf("no row for %s", a.Name)
+		} else if got := (row{a.Stream, a.Prompts, a.Install != ""}); got != want {
+			t.Errorf("%s: %+v, want %+v", a.Name, got, want)
+		}
+	}
+	for name, want := range map[string]row{
+		"mine":   {StreamAuto, Brief, false},
+		"text":   {StreamAuto, MethodText, false},
+		"codex":  {StreamCodex, MethodText, true},
+		"fast":   {StreamGemini, Brief, true},
+		"odd":    {StreamAuto, Brief, false},
+		"claude": {StreamAuto, SlashCommand, false},
 	} {
 		a, err := Find(name, cfg)
 		if err != nil {

@@ -1,6 +1,10 @@
 package agent
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+)
 
 // Every built-in client acts without asking, and gl can tell by which flags.
 func TestUnasked(t *testing.T) {
@@ -20,5 +24,21 @@ func TestUnasked(t *testing.T) {
 	}
 	if got := Unasked([]string{"sh", "--force"}) + Unasked([]string{"claude", "--permission-mode"}) + Unasked(nil); got != "" {
 		t.Error(got)
+	}
+}
+
+// SECURITY.md says by which flags each built-in client acts without asking.
+func TestSecurityNamesTheFlags(t *testing.T) {
+	data, err := os.ReadFile("../../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n**What agents do.**")
+	text, _, _ = strings.Cut(text, "\n\n")
+	for _, a := range table(Config{ClaudeFlags: []string{"--dangerously-skip-permissions"}}) {
+		flags := Unasked(a.Command(Job{Dir: "/d"}))
+		if a.Name != rehearsalName && (flags == "" || !strings.Contains(text, "`"+flags)) {
+			t.Errorf("no row for %s in SECURITY.md: \"What agents do\" must name its flags, %q", a.Name, flags)
+		}
 	}
 }

@@ -120,8 +120,8 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 		r.Life.Phase = plan.Ended
 		r.Judged.Outcome, r.Judged.Detail = v.Outcome, v.Detail
 		r.Judged.Effect, r.Judged.Verified = v.Effect, v.Verified
-		s.rule(r, it)
-		s.holdBack(r)
+		s.askGate(r, it)
+		s.leaveToPerson(r)
 	}
 	r.Judged.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Life.Phase == plan.Queued { // as withdraw leaves it
@@ -147,10 +147,10 @@ func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
 	return nil
 }
 
-// rule has the gate decide about work that was called complete and doesn't go through the merge
+// askGate has the gate decide about work that was called complete and doesn't go through the merge
 // queue. What its agent can put right goes back to it; what else doesn't pass waits for a
 // person.
-func (s *Settler) rule(r *Record, it plan.Item) {
+func (s *Settler) askGate(r *Record, it plan.Item) {
 	review := r.Judged.Outcome == outcome.Waiting && r.Judged.Effect == tracker.Ask &&
 		it.WaitingFor == ""
 	if r.Judged.Outcome != outcome.Done && !review || r.Landing != nil {
@@ -175,9 +175,9 @@ func (s *Settler) rule(r *Record, it plan.Item) {
 	}
 }
 
-// holdBack has a person look at tests that fail on what another system calls complete: gl doesn't
-// take back what that system's files say.
-func (s *Settler) holdBack(r *Record) {
+// leaveToPerson has a person look at tests that fail on what another system calls complete: gl
+// doesn't take back what that system's files say.
+func (s *Settler) leaveToPerson(r *Record) {
 	if r.Judged.Outcome == outcome.Red && !s.Tracker.Traits().Completes {
 		r.Judged.Outcome, r.Judged.Effect = outcome.Waiting, tracker.Ask
 		r.Judged.Detail = "a fix: " + r.Judged.Detail

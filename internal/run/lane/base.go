@@ -23,9 +23,9 @@ func standstill(format string, a ...any) error { return &Standstill{fmt.Sprintf(
 // It is tested together with the next work, and the branch moves to it then.
 type ahead struct{ lane, target, commit string }
 
-// A tip moves the queue's branch, and finds what the next work is merged into. The branch moves
-// only by a gate.Pass, and only from where the last worker left it.
-type tip struct {
+// A branchTip moves the queue's branch, and finds what the next work is merged into. The branch
+// moves only by a gate.Pass, and only from where the last worker left it.
+type branchTip struct {
 	project *project.Project
 	repo    *worktree.Repo
 	history history
@@ -42,7 +42,7 @@ type tip struct {
 // base returns the commit to merge work into: it contains the queue's branch and the target. If
 // that needs no test, base moves the branch there; otherwise the commit is t.ahead, and the branch
 // moves with the first work that passes on top of it.
-func (t *tip) base(ctx context.Context) (string, error) {
+func (t *branchTip) base(ctx context.Context) (string, error) {
 	lane, err := t.current(ctx)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (t *tip) base(ctx context.Context) (string, error) {
 }
 
 // towards is base where the target has commits that the lane hasn't.
-func (t *tip) towards(ctx context.Context, lane, target string) (string, error) {
+func (t *branchTip) towards(ctx context.Context, lane, target string) (string, error) {
 	if in, err := git.IsAncestor(ctx, t.repo.Git.Common, lane, target); err != nil || in {
 		if err == nil {
 			err = t.followTarget(ctx, lane, target)
@@ -93,7 +93,7 @@ func (t *tip) towards(ctx context.Context, lane, target string) (string, error) 
 }
 
 // take moves the lane to its merge with a commit of the target, which was tested.
-func (t *tip) take(ctx context.Context, target string) error {
+func (t *branchTip) take(ctx context.Context, target string) error {
 	lane, err := t.current(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (t *tip) take(ctx context.Context, target string) error {
 }
 
 // settledBase is base after the queue's branch has moved there: it tests by itself what is ahead.
-func (t *tip) settledBase(ctx context.Context) (string, error) {
+func (t *branchTip) settledBase(ctx context.Context) (string, error) {
 	base, err := t.base(ctx)
 	if a := t.aheadAt(base); a != nil && err == nil {
 		return t.takeIn(ctx, a)
@@ -115,7 +115,7 @@ func (t *tip) settledBase(ctx context.Context) (string, error) {
 }
 
 // aheadAt returns what the queue's branch takes in to get to a base, nil for nothing.
-func (t *tip) aheadAt(base string) *ahead {
+func (t *branchTip) aheadAt(base string) *ahead {
 	if t.ahead == nil || t.ahead.commit != base {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (t *tip) aheadAt(base string) *ahead {
 
 // from returns where the queue's branch is while work is merged into a base, "" if it is at the
 // base.
-func (t *tip) from(base string) string {
+func (t *branchTip) from(base string) string {
 	if a := t.aheadAt(base); a != nil {
 		return a.lane
 	}
@@ -133,7 +133,7 @@ func (t *tip) from(base string) string {
 
 // current returns the branch's commit, if it is where the last worker left it and isn't checked
 // out.
-func (t *tip) current(ctx context.Context) (string, error) {
+func (t *branchTip) current(ctx context.Context) (string, error) {
 	tip, err := t.repo.Queue.Tip(ctx)
 	if err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (t *tip) current(ctx context.Context) (string, error) {
 
 // tellTargetMoved tells once that the target was moved neither by gl nor by work in its checkout,
 // but by git update-ref, or by a push into this repository. Any process with access can do that.
-func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
+func (t *branchTip) tellTargetMoved(ctx context.Context, target string) error {
 	f := t.file
 	if f.Seen == "" || f.Seen == target || f.Own == target || f.Moved == target {
 		return nil
@@ -182,7 +182,7 @@ func (t *tip) tellTargetMoved(ctx context.Context, target string) error {
 }
 
 // checkFree stops if the queue's branch is checked out, since the files there wouldn't follow.
-func (t *tip) checkFree() error {
+func (t *branchTip) checkFree() error {
 	where, err := git.CheckedOut(t.repo.Git.Common, t.repo.Queue.Ref())
 	if err == nil && where != "" {
 		err = standstill("the branch %s is checked out in %s: check out another one there",
@@ -193,7 +193,7 @@ func (t *tip) checkFree() error {
 
 // move moves the queue's branch. The file has the destination before the branch moves, so that the
 // next worker recognizes the move as gl's.
-func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
+func (t *branchTip) move(ctx context.Context, from, to, reason string, pass gate.Pass) error {
 	t.file.Tip, t.file.Next = from, to
 	if err := t.file.save(); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (t *tip) move(ctx context.Context, from, to, reason string, pass gate.Pass)
 
 // checkRewound stops at a target that was reset or rebased: what was removed there on purpose must
 // not come back from the queue's branch.
-func (t *tip) checkRewound(ctx context.Context, target string) error {
+func (t *branchTip) checkRewound(ctx context.Context, target string) error {
 	if t.file.Seen == "" || t.file.Seen == target {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (t *tip) checkRewound(ctx context.Context, target string) error {
 }
 
 // deliverLost lists what the target lost by chance as not delivered yet.
-func (t *tip) deliverLost(ctx context.Context, target string) error {
+func (t *branchTip) deliverLost(ctx context.Context, target string) error {
 	lost, err := git.Landings(ctx, t.repo.Git.Common, target, t.file.Seen)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (t *tip) deliverLost(ctx context.Context, target string) error {
 }
 
 // followTarget moves the queue's branch to the target, which contains it.
-func (t *tip) followTarget(ctx context.Context, lane, target string) error {
+func (t *branchTip) followTarget(ctx context.Context, lane, target string) error {
 	pass, err := gate.Ask(gate.Facts{Way: gate.Follow, Left: target, Lands: target}).Pass(target)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (t *tip) followTarget(ctx context.Context, lane, target string) error {
 
 // meet merges the target into the queue's branch in memory, where both have moved. The target's
 // state wins.
-func (t *tip) meet(ctx context.Context, lane, target string) error {
+func (t *branchTip) meet(ctx context.Context, lane, target string) error {
 	if t.ahead != nil && t.ahead.lane == lane && t.ahead.target == target {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (t *tip) meet(ctx context.Context, lane, target string) error {
 
 // takeIn moves the queue's branch to its merge with the target. The merge must pass the tests,
 // unless the target itself doesn't.
-func (t *tip) takeIn(ctx context.Context, a *ahead) (string, error) {
+func (t *branchTip) takeIn(ctx context.Context, a *ahead) (string, error) {
 	run := gate.TestRun{Why: "nothing but state differs from what was tested"}
 	if was, err := t.trees.contentOf(ctx, a.lane); err != nil {
 		return "", err

@@ -9,10 +9,10 @@ import (
 )
 
 // A tip is made of a repository and a file alone: the project has no test command.
-func newTip(t *testing.T, b *treeBench) *tip {
+func newTip(t *testing.T, b *treeBench) *branchTip {
 	t.Helper()
 	pr, read := projectIn(t, b.dir), &trees{repo: b.repo}
-	at := &tip{
+	at := &branchTip{
 		project: pr, repo: b.repo, history: history{project: pr, repo: b.repo}, trees: read,
 		file: &file{SchemaVersion: 1, Target: b.repo.Target(), runs: pr.Runs}, tell: t.Logf,
 	}

@@ -26,7 +26,7 @@ type batching struct {
 	repo     *worktree.Repo
 	settler  attempt.Settler
 	line     *line
-	tip      *tip
+	tip      *branchTip
 	bench    *bench
 	commands *commands
 	events   *events

@@ -31,7 +31,7 @@ type cars struct {
 	repo     *worktree.Repo
 	history  history
 	line     *line
-	tip      *tip
+	tip      *branchTip
 	bench    *bench
 	merging  *merging
 	delivery *delivery

@@ -139,8 +139,8 @@ func (c *coupling) mergeWork(ctx context.Context, on train.Tip, of *work) (train
 	return train.Merged{Fit: fit, Tip: tip}, err
 }
 
-// mergeTarget merges a commit of the target onto a tip; see tip.towards. It settles if that needs
-// no tests.
+// mergeTarget merges a commit of the target onto a tip; see branchTip.towards. It settles if
+// that needs no tests.
 func (c *coupling) mergeTarget(ctx context.Context, on train.Tip, target string) (
 	train.Merged, error) {
 	if in, err := git.IsAncestor(ctx, c.repo.Git.Common, on.Commit, target); err != nil || in {

@@ -23,7 +23,7 @@ type delivery struct {
 	project *project.Project
 	repo    *worktree.Repo
 	history history
-	tip     *tip
+	tip     *branchTip
 	file    *file
 	events  *events
 	pulls   *pullRequests

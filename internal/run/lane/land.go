@@ -50,7 +50,7 @@ type merging struct {
 	settler  attempt.Settler
 	file     *file
 	line     *line
-	tip      *tip
+	tip      *branchTip
 	bench    *bench
 	trees    *trees
 	inspect  *inspector
@@ -104,11 +104,11 @@ func (m *merging) landOn(ctx context.Context, r *attempt.Record, base string) er
 	if len(changed) == 0 {
 		return m.empty(ctx, w)
 	}
-	return m.judge(ctx, w, changed)
+	return m.tryToLand(ctx, w, changed)
 }
 
-// judge asks the gate about work that merges, runs its tests, and lands it or sends it back.
-func (m *merging) judge(ctx context.Context, w *work, changed []string) error {
+// tryToLand asks the gate about work that merges, runs its tests, and lands it or sends it back.
+func (m *merging) tryToLand(ctx context.Context, w *work, changed []string) error {
 	w.unlocks = m.inspect.unlocksOf(w.rec)
 	if err := m.inspect.survey(ctx, w, changed); err != nil {
 		return err

@@ -20,7 +20,7 @@ type resetting struct {
 	repo    *worktree.Repo
 	history history
 	file    *file
-	tip     *tip
+	tip     *branchTip
 	undoing *undoing
 }
 

@@ -28,7 +28,7 @@ type turn struct {
 	fleet    *fleet
 
 	line      *line
-	tip       *tip
+	tip       *branchTip
 	bench     *bench
 	cleanup   *cleanup
 	merging   *merging
@@ -92,7 +92,7 @@ func (q *Queue) furnish(t *turn, since time.Time) {
 		name: "lane", lineage: repo.Lineages.Lane, trees: read.trees, manifests: t.file.Manifests,
 		started: t.bench.started, setUp: t.bench.setUp, fleet: t.fleet,
 	}
-	t.tip = &tip{
+	t.tip = &branchTip{
 		project: pr, repo: repo, history: read.history, trees: read.trees, bench: t.bench,
 		file: t.file, tell: tell,
 	}

@@ -56,7 +56,7 @@ type undoing struct {
 	history history
 	settler attempt.Settler
 	file    *file
-	tip     *tip
+	tip     *branchTip
 	bench   *bench
 	tell    func(format string, a ...any)
 }
