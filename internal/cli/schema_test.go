@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,7 +43,40 @@ func validate(t *testing.T, schema any, printed []byte) error {
 	if err != nil {
 		t.Fatalf("%v in %s", err, printed)
 	}
-	return compiled.Validate(doc)
+	var wrong *jsonschema.ValidationError
+	if err := compiled.Validate(doc); errors.As(err, &wrong) {
+		return &nonconforming{wrong}
+	}
+	return nil
+}
+
+// A nonconforming says each complaint once, however many slices have it.
+type nonconforming struct{ *jsonschema.ValidationError }
+
+func (e *nonconforming) Unwrap() error { return e.ValidationError }
+
+func (e *nonconforming) Error() string {
+	counts := map[string]int{}
+	where := map[string]string{} // the first place of each
+	var note func(*jsonschema.ValidationError)
+	note = func(err *jsonschema.ValidationError) {
+		if len(err.Causes) == 0 {
+			place := "/" + strings.Join(err.InstanceLocation, "/")
+			_, what, _ := strings.Cut(err.Error(), "': ")
+			if counts[what]++; counts[what] == 1 {
+				where[what] = place
+			}
+		}
+		for _, cause := range err.Causes {
+			note(cause)
+		}
+	}
+	note(e.ValidationError)
+	var lines []string
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%s (%d times, first at %s)", what, counts[what], where[what]))
+	}
+	return strings.Join(lines, "\n") + "\nIf the document is right, run make docs"
 }
 
 // closeObjects forbids keys that a schema doesn't describe, at every depth.
@@ -195,6 +229,23 @@ func TestSchemaRefuses(t *testing.T) {
 		if open := strings.HasPrefix(name, "another key"); open != (published == nil) {
 			t.Errorf("%s: by the schema as published: %v", name, published)
 		}
+	}
+}
+
+// A key that every slice has is one complaint, and the message says what to do.
+func TestComplaintsAreGrouped(t *testing.T) {
+	doc := object(t, output(t, "status", "--json", "-C", projecttest.Write(t, everyClass)))
+	for _, s := range doc["slices"].([]any) {
+		s.(map[string]any)["more"] = 1
+	}
+	data, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("additional properties 'more' not allowed (%d times, first at /slices/0)\nIf the document is right, run make docs",
+		len(doc["slices"].([]any)))
+	if err := conforms(t, "status", data); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 
