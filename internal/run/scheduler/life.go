@@ -94,7 +94,7 @@ var life = [...]state{
 		in: []string{
 			"run/attempt/keep.go:Keep", "run/wrapper/checkout.go:verify",
 			"run/attempt/settle.go:Settle", "run/attempt/settle.go:judge",
-			"run/attempt/settle.go:rule",
+			"run/attempt/settle.go:askGate",
 		},
 		kill: "as before: the settler takes the last snapshot and judges",
 	},
