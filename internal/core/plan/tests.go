@@ -24,7 +24,7 @@ type Suite struct {
 }
 
 // Of returns the suite if it is a verdict of this test command, "" for none; otherwise nil. A
-// verdict goes with its command: nobody can put right what isn't run any more.
+// verdict goes with its command: a failure of tests that no longer run can't be fixed.
 func (s *Suite) Of(command string) *Suite {
 	if s == nil || command == "" || s.Command != "" && s.Command != command {
 		return nil

@@ -25,7 +25,7 @@ import (
 //   - work is given to another worker only if its own was silent for long, said goodbye or doesn't
 //     have it;
 //   - work that is handed back goes to the worker that has its worktree, which it waits for so long
-//     and no longer, and nobody removes that worktree meanwhile;
+//     and no longer, and that worktree isn't removed meanwhile;
 //   - once faults end, all ends (world.run).
 type truth struct {
 	w         *world

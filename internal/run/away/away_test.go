@@ -362,6 +362,22 @@ func TestServerIsReplaced(t *testing.T) {
 	}
 }
 
+// loseWorker has the first worker cut off while it works on S-1, and the second finish it.
+func (f *farm) loseWorker() {
+	f.Helper()
+	f.worker("w1", 1)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(f.T, "the agent works", func() bool { return f.exists("began.S-1") })
+	f.lines["w1"].cut.Store(true)
+	f.worker("w2", 1)
+	testfiles.Until(f.T, "the other worker has it", func() bool {
+		return strings.Contains(f.log("S-1.1"), "starts on another worker")
+	})
+	check(f.T, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	f.Log(wait())
+}
+
 // A worker that is lost has its work go to another, from the last snapshot. What it brings later is
 // kept beside the slice's work and doesn't count.
 func TestLostWorker(t *testing.T) {
@@ -370,17 +386,7 @@ func TestLostWorker(t *testing.T) {
 	f.begin()
 	f.policy.Silent, f.policy.Lost = time.Second, 3*time.Second
 	f.serve()
-	f.worker("w1", 1)
-	f.listed("w1")
-	wait := f.watch()
-	testfiles.Until(t, "the agent works", func() bool { return f.exists("began.S-1") })
-	f.lines["w1"].cut.Store(true)
-	f.worker("w2", 1)
-	testfiles.Until(t, "the other worker has it", func() bool {
-		return strings.Contains(f.log("S-1.1"), "starts on another worker")
-	})
-	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
-	t.Log(wait())
+	f.loseWorker()
 	if files := f.git("ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "S-1.txt") {
 		t.Errorf("main has %q\n%s", files, f.run("why", "S-1"))
 	}
@@ -407,17 +413,7 @@ func TestLateWorkTooLarge(t *testing.T) {
 	f.begin()
 	f.policy.Silent, f.policy.Lost = time.Second, 3*time.Second
 	f.serveWith(&refusingHub{f.hub})
-	f.worker("w1", 1)
-	f.listed("w1")
-	wait := f.watch()
-	testfiles.Until(t, "the agent works", func() bool { return f.exists("began.S-1") })
-	f.lines["w1"].cut.Store(true)
-	f.worker("w2", 1)
-	testfiles.Until(t, "the other worker has it", func() bool {
-		return strings.Contains(f.log("S-1.1"), "starts on another worker")
-	})
-	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
-	t.Log(wait())
+	f.loseWorker()
 	f.lines["w1"].cut.Store(false)
 	why := ""
 	testfiles.Until(t, "the late work is told", func() bool {

@@ -124,6 +124,19 @@ func TestKeysArePrivate(t *testing.T) {
 	}
 }
 
+// revoked waits until a worker's connection ends because the worker is revoked.
+func revoked(t *testing.T, w hub.Worker) {
+	t.Helper()
+	select {
+	case _, open := <-w.Messages():
+		if open || !errors.Is(w.Err(), hub.ErrRevoked) {
+			t.Errorf("open: %v, %v", open, w.Err())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("its connection goes on")
+	}
+}
+
 // A revoked worker loses its connection, and gets neither messages nor commits.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
@@ -139,14 +152,7 @@ func TestRevoked(t *testing.T) {
 	if err := s.Roster.Revoke(t.Context(), "w", false); err != nil { // as gl workers does
 		t.Fatal(err)
 	}
-	select {
-	case _, open := <-w.Messages():
-		if open || !errors.Is(w.Err(), hub.ErrRevoked) {
-			t.Errorf("open: %v, %v", open, w.Err())
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("its connection goes on")
-	}
+	revoked(t, w)
 	if err := w.Send(t.Context(), []byte("x")); !errors.Is(err, hub.ErrRevoked) {
 		t.Errorf("send: %v", err)
 	}
@@ -725,14 +731,7 @@ func TestReplacedKey(t *testing.T) {
 		s.Roster.Admit(t.Context(), token.Secret, another)); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case _, open := <-old.Messages():
-		if open || !errors.Is(old.Err(), hub.ErrRevoked) {
-			t.Errorf("open: %v, %v", open, old.Err())
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("its connection goes on")
-	}
+	revoked(t, old)
 }
 
 // A withdrawn lease's ref stays as it is; the project gets it, and the worker can't change it.
