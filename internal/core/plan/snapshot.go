@@ -136,7 +136,7 @@ type Outcome struct {
 	Active    Class  // the class of an item whose status says Active; "" to keep it
 	Success   bool   // the item was complete
 	Stopped   bool   // a person ended the attempt
-	// the drain lets the same agent continue in the same worktree: the classes above don't
+	// the run lets the same agent continue in the same worktree: the classes above don't
 	// count yet
 	Continue bool
 }
@@ -153,7 +153,7 @@ type Attempt struct {
 	N     int    // 1 for the first; counts all attempts, even held ones
 	Token string // the session token of the claim
 	Phase Phase
-	Dead  bool // unsettled, and proven to make no more progress: the next drain settles it
+	Dead  bool // unsettled, and proven to make no more progress: the next run settles it
 	// where it runs, or ran, if its state can't be determined from here: "on host \"build-7\"";
 	// otherwise ""
 	Where   string

@@ -148,7 +148,7 @@ func (s *site) once(n int) {
 
 const work = "rehearsal:here,min=20ms,max=200ms"
 
-// harm is done to a drain at random instants, each of some rounds; then it goes on as if nothing
+// harm is done to a run at random instants, each of some rounds; then it goes on as if nothing
 // had been.
 func TestHarm(t *testing.T) {
 	n, times := testfiles.Sized(8, 30), testfiles.Sized(1, 4)
@@ -210,7 +210,7 @@ func (s *site) removeSocket() {
 	}
 }
 
-// The drain is killed again and again, and started again: the agents in the panes don't notice.
+// The run is killed again and again, and started again: the agents in the panes don't notice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
 	n := testfiles.Sized(10, 40)
@@ -266,7 +266,7 @@ func TestWrappersKilled(t *testing.T) {
 	}
 }
 
-// tmux is removed in the middle of a drain, or doesn't answer any more: the rest runs without
+// tmux is removed in the middle of a run, or doesn't answer any more: the rest goes on without
 // panes, and gl says so.
 func TestTmuxFails(t *testing.T) {
 	for name, fail := range map[string]func(s *site, bin string){

@@ -109,7 +109,7 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 		orphan.Env = append(os.Environ(), "GL_SESSION="+r.ID.Token)
 		check(t, orphan.Start())
 		check(t, os.RemoveAll(pr.Runs.Files.Dir()))
-		time.AfterFunc(300*time.Millisecond, func() { // some passes of the drain later
+		time.AfterFunc(300*time.Millisecond, func() { // some passes of the run later
 			ended.Store(true)
 			orphan.Process.Kill()
 			orphan.Wait()
