@@ -378,22 +378,19 @@ func (p *phaseFiles) finishState(d *draft, next *Phase) {
 	activity := "Phase " + p.id + " complete"
 	stopped := activity
 	if next == nil {
-		status, word, stopped, mark = "All phases complete", Completed, stopped+" — all phases complete", "COMPLETE"
+		status, word, mark = "All phases complete", Completed, "COMPLETE"
+		stopped += " — all phases complete"
 		next = cmp.Or(p.edits.phase, &Phase{ID: p.id})
 	} else {
 		activity += ", transitioned to Phase " + next.ID
 		stopped += ", ready to plan Phase " + next.ID
 	}
 	to := func(old string) (string, bool) {
-		ph := movePhase(old, next.ID, next.Name)
-		if mark == "" {
-			return strings.TrimSuffix(ph.label(""), " — "), true
-		}
-		return ph.label(mark), true
+		return movePhase(old, next.ID, next.Name).label(mark), true
 	}
 	d.inPosition("Phase", to)
-	d.lead("Current Phase", func(string) (string, bool) { return next.ID, true })
-	d.lead("Current Phase Name", func(string) (string, bool) { return next.Name, true })
+	d.lead("Current Phase", always(next.ID))
+	d.lead("Current Phase Name", always(next.Name))
 	d.inPosition("Plan", always("Not started"))
 	d.lead("Current Plan", always("Not started"))
 	d.lead("Status", ifDefault("Status", status))

@@ -293,7 +293,7 @@ func planOf(d *draft) (plan, total int, compound, ok bool) {
 		return atoi(current), atoi(all), false, true
 	}
 	text := d.get("Plan")
-	of := readPhase("0 " + text).of
+	of := readPhase(text).of
 	if digits(text) == "" || of == "" {
 		return 0, 0, false, false
 	}
