@@ -333,7 +333,7 @@ func TestFacts(t *testing.T) {
 		{"v1.0", false, Facts{Milestone: "v1.0", MilestoneName: "Old", Counts: Counts{1, 1, 1, 1}}},
 		{"v9", false, Facts{Milestone: "v9", Unbounded: true, Counts: Counts{3, 2, 3, 2}}},
 	} {
-		got := ReadFacts(Place{Root: root, Planning: root}, Parse([]byte("---\nmilestone: "+test.milestone+"\n---\n")), test.compat)
+		got := readFacts(Place{Root: root, Planning: root}, Parse([]byte("---\nmilestone: "+test.milestone+"\n---\n")), test.compat)
 		got.Dirs = nil
 		test.want.HasPhases, test.want.HasRoadmap = true, true
 		if d := cmp.Diff(test.want, got); d != "" {

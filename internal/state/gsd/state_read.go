@@ -143,18 +143,21 @@ func (s *settlement) further(t tally) bool {
 
 // bodyTally returns the progress according to the body, used if nothing can be counted.
 func (s *settlement) bodyTally() (t tally) {
-	number := func(text string) *int {
-		if digits(text) == "" {
-			return nil
-		}
-		n := atoi(text)
-		return &n
-	}
-	t.totalPhases, t.totalPlans = number(s.post.totalPhases), number(s.post.totalPlans)
+	t.totalPhases = leadingNumber(s.post.totalPhases)
+	t.totalPlans = leadingNumber(s.post.totalPlans)
 	if m := regexp.MustCompile(`(\d+)%`).FindStringSubmatch(s.post.progress); m != nil {
-		t.percent = number(m[1])
+		t.percent = leadingNumber(m[1])
 	}
 	return t
+}
+
+// leadingNumber returns the number at the start of a text; nil for none.
+func leadingNumber(text string) *int {
+	if digits(text) == "" {
+		return nil
+	}
+	n := atoi(text)
+	return &n
 }
 
 type contentDoc struct {
@@ -239,37 +242,25 @@ func (s *Store) Snapshot() (Result, error) {
 	}
 	body := doc.Body()
 	b := derive(body)
-	text := func(key, inBody string) *string {
-		if value := cmp.Or(doc.stored(key), inBody); value != "" {
-			return &value
-		}
-		return nil
-	}
-	number := func(text string) *int {
-		if digits(text) == "" {
-			return nil
-		}
-		n := atoi(text)
-		return &n
-	}
+	text := func(key, inBody string) *string { return orNull(cmp.Or(doc.stored(key), inBody)) }
 	out := snapshotDoc{CurrentPhase: text("current_phase", b.phase),
 		CurrentPhaseName: text("current_phase_name", b.phaseName),
 		CurrentPlan:      text("current_plan", b.plan), Status: text("status", b.bodyStatus),
 		LastActivity:     text("last_activity", b.lastActivity),
 		LastActivityDesc: text("last_activity_desc", b.lastDesc),
 		PausedAt:         text("paused_at", b.pausedAt),
-		TotalPhases:      number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans),
-		Decisions: decisionList(body), Blockers: blockerList(body),
-		PendingTodos: pendingTodos(s.Planning)}
+		TotalPhases:      leadingNumber(b.totalPhases),
+		Decisions:        decisionList(body), Blockers: blockerList(body),
+		TotalPlansInPhase: leadingNumber(b.totalPlans), PendingTodos: pendingTodos(s.Planning)}
 	if n, ok := doc.storedCount("percent"); ok {
 		out.ProgressPercent = &n
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
-		out.ProgressPercent = number(m[1])
+		out.ProgressPercent = leadingNumber(m[1])
 	}
-	out.Session.LastDate = text("",
-		cmp.Or(sessionField(body, "Last Date"), sessionField(body, "Last session")))
-	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
-	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
+	out.Session.LastDate = orNull(cmp.Or(sessionField(body, "Last Date"),
+		sessionField(body, "Last session")))
+	out.Session.StoppedAt = orNull(sessionField(body, "Stopped At"))
+	out.Session.ResumeFile = orNull(sessionField(body, "Resume File"))
 	return Result{Doc: out}, nil
 }
 
@@ -406,7 +397,7 @@ func (s *Store) drift(doc *Doc, v *validDoc) {
 		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d", n, dir.Plans)
 		v.differs("plan_count", n, dir.Plans)
 	}
-	executing := NormalizeStatus(status, "", false) == Executing ||
+	executing := normalizeStatus(status, "", false) == Executing ||
 		strings.Contains(strings.ToLower(status), "executing")
 	switch {
 	case !executing:
