@@ -18,7 +18,7 @@ type Files struct{ dir string }
 
 func (f Files) badDir() string { return filepath.Join(f.dir, "bad") }
 
-// Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
+// Dir is the store's directory; hold.json, stop.json and the run's lock are in it.
 func (f Files) Dir() string { return f.dir }
 
 // root is the project's.

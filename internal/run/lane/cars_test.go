@@ -1,6 +1,7 @@
 package lane_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -233,12 +234,17 @@ func TestCarsKilledAnywhere(t *testing.T) {
 const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
 
 // measuredBefore has an earlier worker have found that four at once are best, and made worktrees for
-// them.
-func (s *site) measuredBefore() {
+// them. The arguments tell of runs beside others, as train.Measured's Vanished.
+func (s *site) measuredBefore(vanished ...bool) {
 	s.t.Helper()
+	list, err := json.Marshal(vanished)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.write(".greenlight/runs/train.json", fmt.Sprintf(`{"schema_version": 1,
 		"manifests": {"1": "an earlier one's", "2": "an earlier one's", "3": "an earlier one's", "4": "an earlier one's"}, "width":
-		{"command": "./test.sh", "at": %q, "now": 4, "best": 4}}`, time.Now().Format(time.RFC3339)))
+		{"command": "./test.sh", "at": %q, "now": 4, "best": 4, "vanished": %s}}`,
+		time.Now().Format(time.RFC3339), list))
 }
 
 // heard reports whether the queue has told a line that contains the text.
@@ -248,7 +254,9 @@ func (s *site) heard(text string) bool {
 
 // needsPort is for test.extra: tests that fail if others run at the same time. Each run of a tree
 // that hasn't failed yet waits for another run until two failures have vanished, so that which runs
-// meet isn't left to chance. The first %q is a directory of theirs, the second one runs/train.json.
+// meet isn't left to chance. The queue ends a failed run's neighbors to repeat it alone, perhaps
+// after they have failed, too, and before it has seen that: only the first failure is sure to count.
+// The first %q is a directory of theirs, the second one runs/train.json.
 const needsPort = `tree=$(git rev-parse HEAD^{tree})
 cd %q
 exec 9>at.$$
@@ -279,7 +287,7 @@ func TestCarsThatShare(t *testing.T) {
 	for name, config := range map[string]string{"auto": measured, "4": sideBySide} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, config)
-			s.measuredBefore()
+			s.measuredBefore(true) // a second failure that vanishes is one too many
 			s.write("test.extra", fmt.Sprintf(needsPort, t.TempDir(),
 				filepath.Join(s.root, ".greenlight/runs/train.json")))
 			s.git("add", "-A")
