@@ -13,7 +13,7 @@ import (
 type snapshot struct {
 	model  *view.Model
 	facts  view.Facts
-	leader string // the process that drains the project, "" for none
+	leader string // the process of the run, "" for none
 	err    error
 }
 

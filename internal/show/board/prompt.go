@@ -13,10 +13,10 @@ import (
 type prompt struct {
 	input   *input
 	confirm *question
-	says    string // last line of a command's output
-	bad     bool   // whether it failed
-	running string // the command running beside the board
-	doomed  *doomed
+	says    string   // last line of a command's output
+	bad     bool     // whether it failed
+	running string   // the command running beside the board
+	doomed  *doomed  // nil for none
 	history []string // command lines that were typed, the last one at the end
 }
 
@@ -38,8 +38,8 @@ type question struct {
 	yes  func() tea.Cmd
 }
 
-// A doomed command deletes something after a delay in which it can be undone. Closing the board
-// drops it.
+// A doomed command deletes something after a delay in which u drops it. Closing the board drops it,
+// too.
 type doomed struct {
 	argv []string
 	at   time.Time
