@@ -90,7 +90,7 @@ func check(err error) {
 }
 `
 
-// BenchmarkDrain compares whole drains with the lower bound and, if ninja is installed, with
+// BenchmarkDrain compares whole runs with the lower bound and, if ninja is installed, with
 // ninja on the same graph.
 func BenchmarkDrain(b *testing.B) {
 	gl, sleeper, tasks := buildGl(b), buildProgram(b, "sleeper", benchSleeper), benchGraph()
@@ -136,7 +136,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// endTmux ends the server that a drain left, whose socket is beside the project.
+// endTmux ends the server that a run left, whose socket is beside the project.
 func endTmux(dir string) {
 	sockets, _ := filepath.Glob(filepath.Join(dir+".home", "tmux-*", "*"))
 	for _, s := range sockets {
@@ -199,7 +199,7 @@ func writeBench(b *testing.B, path, text string) {
 	}
 }
 
-// BenchmarkDrainAtRest measures a drain of 10,000 slices while its one agent works: its peak
+// BenchmarkDrainAtRest measures a run of 10,000 slices while its one agent works: its peak
 // memory and its processor time.
 func BenchmarkDrainAtRest(b *testing.B) {
 	const rest = 40 * time.Second

@@ -85,7 +85,7 @@ import "os"
 func main() { os.Stdout.WriteString("hello\n") }
 `
 
-// BenchmarkAttempt measures what a drain adds to an attempt: 100 tasks that only complete their
+// BenchmarkAttempt measures what a run adds to an attempt: 100 tasks that only complete their
 // slices, 4 at a time, while all other slices are done. The limit doesn't depend on the size.
 func BenchmarkAttempt(b *testing.B) {
 	const tasks, limit = 100, 40

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// BenchmarkIdle measures gl's cost while it waits: a drain with all agents held, and a drain
+// BenchmarkIdle measures gl's cost while it waits: a run with all agents held, and a run
 // with four silent agents, including their wrappers. An iteration is a minute, so run it with
 // -benchtime 1x. The goal is 0.1 % of a processor.
 func BenchmarkIdle(b *testing.B) {

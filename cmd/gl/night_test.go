@@ -38,7 +38,7 @@ var endings = map[string]struct {
 	"hang": {"hung", "failed", true}, "vanish": {"crashed", "failed", true},
 }
 
-// A night is the agents' log. Kills of a drain and raised budgets are logged there, too.
+// A night is the agents' log. Kills of a run and raised budgets are logged there, too.
 type night struct {
 	runs            []*agentRun
 	drains, killed  int

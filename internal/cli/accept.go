@@ -243,7 +243,7 @@ func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
 	return err
 }
 
-// landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that
+// landAccepted works the lane for a slice that was accepted, unless a run does, and says how that
 // ended.
 func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Queue, built *worktree.Lineage,
 	a *ops.Acceptance) error {

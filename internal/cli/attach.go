@@ -63,7 +63,7 @@ func openSession(app *cmdutil.App, pr *project.Project) *tmux.Session {
 	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(app.Environ))
 }
 
-// closeIdle ends the tmux session once everything in it is over, if no drain is running to do so.
+// closeIdle ends the tmux session once everything in it is over, if no run is in progress to do so.
 func closeIdle(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 	if tmux.Installed() {
 		over := (&runner.Tmux{Runs: pr.Runs}).Over

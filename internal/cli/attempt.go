@@ -34,7 +34,7 @@ import (
 const yield = 30 * time.Millisecond
 
 // runAttempt is the wrapper: the process that runs one agent to its end. It is started by the
-// drain, not by people.
+// run, not by people.
 func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	o, err := wrapperArgs(app.IO, args)
 	if err != nil {
@@ -240,7 +240,7 @@ func (v *paneView) close() {
 	}
 }
 
-// workLane works the lane where the gl that launched the attempt is gone, and no other drains the
+// workLane works the lane where the gl that launched the attempt is gone, and no other works on the
 // project.
 func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record,
 	show func(line string)) error {

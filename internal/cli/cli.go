@@ -75,7 +75,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			err = noSuchCommand(root, []string{word})
 		}
 	}
-	// A drain continues when its reader is gone, and its result is that of the work.
+	// A run continues when its reader is gone, and its result is that of the work.
 	if failed := app.IO.WriteError(); failed != nil && !errors.Is(failed, syscall.EPIPE) &&
 		!errors.Is(err, failed) {
 		return max(cmdutil.Exit(app.IO, failed), cmdutil.Exit(app.IO, err))

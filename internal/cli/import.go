@@ -101,7 +101,7 @@ func readIssues(app *cmdutil.App, file string, o importOptions) (*issues.List, e
 	if strings.ContainsFunc(o.milestone, unicode.IsControl) {
 		return nil, cmdutil.Usage("--milestone must be one line of text without control characters")
 	}
-	in := app.IO.In
+	in, name := app.IO.In, "standard input"
 	if file != "-" {
 		dir, err := app.Dir()
 		if err != nil {
@@ -116,7 +116,7 @@ func readIssues(app *cmdutil.App, file string, o importOptions) (*issues.List, e
 			return nil, err
 		}
 		defer f.Close()
-		in = f
+		in, name = f, sanitize.Line(file)
 	}
 	data, err := io.ReadAll(io.LimitReader(in, issues.MaxBytes+1))
 	if err != nil {
@@ -124,10 +124,10 @@ func readIssues(app *cmdutil.App, file string, o importOptions) (*issues.List, e
 	}
 	list, err := issues.Read(data, o.prefix, !o.noDeps)
 	if errors.Is(err, issues.ErrCycle) {
-		return nil, cmdutil.Usage("%s: %w. Change one of them, or add --no-deps", sanitize.Line(file), err)
+		return nil, cmdutil.Usage("%s: %w. Change one of them, or add --no-deps", name, err)
 	}
 	if err != nil {
-		return nil, cmdutil.Usage("%s: %w", sanitize.Line(file), err)
+		return nil, cmdutil.Usage("%s: %w", name, err)
 	}
 	return list, nil
 }

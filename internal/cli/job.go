@@ -339,8 +339,8 @@ func (j *job) config(p *plan.Plan) scheduler.Config {
 	return cfg
 }
 
-// drainSignals catches the signals that end a drain. A drain that leads survives its terminal, and
-// every drain the reader of its output. SIGPIPE is caught and dropped rather than ignored, because
+// drainSignals catches the signals that end a run. A run that leads survives its terminal, and
+// every run the reader of its output. SIGPIPE is caught and dropped rather than ignored, because
 // the agents would inherit that.
 func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 2)
@@ -468,7 +468,7 @@ func allDone(p *plan.Plan) bool { return p.Done == p.Total && p.Total > 0 }
 
 func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
 	out.Printf("%s\n", unready(p))
-	leftOver(out, p)
+	leftOver(out, p, "")
 }
 
 // unready returns a message: nothing is ready, or all is complete.

@@ -77,7 +77,7 @@ func (j *job) kinds() []agent.Agent {
 	return all
 }
 
-// launchable returns the agent as a drain launches it.
+// launchable returns the agent as a run launches it.
 func (j *job) launchable(b *builder) scheduler.Agent {
 	return scheduler.Agent{
 		Agent: b.Agent, Environ: b.Environ(j.app.Getenv), Instructions: b.instructions,
@@ -102,7 +102,7 @@ func (j *job) launchables() []scheduler.Agent {
 }
 
 // named finds the agent that a slice names. It doesn't ask for permission to launch it: without
-// permission, the drain continues without it.
+// permission, the run continues without it.
 func (j *job) named(ctx context.Context, pr *project.Project,
 	name string) (scheduler.Agent, error) {
 	a, err := j.again(pr, name)

@@ -9,9 +9,9 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// channels returns the ways in which a drain notifies people, from the settings notify.*. Those
+// channels returns the ways in which a run notifies people, from the settings notify.*. Those
 // that run a program or post data are among what gl trust asks about (project.Commands), and a
-// drain doesn't begin without that permission.
+// run doesn't begin without that permission.
 func channels(app *cmdutil.App, pr *project.Project) []notify.Channel {
 	var list []notify.Channel
 	n := pr.Config.Notify

@@ -88,7 +88,7 @@ func (j *job) copies() bool {
 		(j.o.copy || !j.rehearsal.Here && !j.pr.IsDemo() && !scratch.Is(j.pr.Root))
 }
 
-// runInCopy drains a scratch copy of the project. The copy is removed if nothing was started in it.
+// runInCopy runs a scratch copy of the project. The copy is removed if nothing was started in it.
 func (j *job) runInCopy(ctx context.Context) error {
 	if j.o.copy && j.rehearsal.Here {
 		return cmdutil.Usage("here can't be in --spec, because gl rehearse works in a copy: run gl slice --watch --agent %s", shellwords.Quote(j.first().Name))

@@ -35,7 +35,7 @@ func TestDrainLineOnTerminal(t *testing.T) {
 	}
 }
 
-// Lines of the drain that a person must see are yellow.
+// Lines of the run that a person must see are yellow.
 func TestLineColor(t *testing.T) {
 	want := map[string]term.Color{
 		"warning: no": term.Yellow, "held until 07:00:00: night": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,

@@ -99,7 +99,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	if o.fresh {
 		given = ids
 	}
-	// First, because a running drain launches a slice as soon as it is pending.
+	// First, because a run in progress launches a slice as soon as it is pending.
 	fresh, more := beginAnew(ctx, app, pr, p, given)
 	errs = append(errs, more...)
 	for id := range openSlices(pr) {

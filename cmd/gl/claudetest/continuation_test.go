@@ -49,7 +49,7 @@ func TestContinuation(t *testing.T) {
 		tests  string   // the test script; "" for none
 		first  []Reply  // after begin
 		second []Reply  // the same conversation
-		then   []string // commands of a person; nil if the drain continues by itself
+		then   []string // commands of a person; nil if the run continues by itself
 		ended  outcome.Outcome
 		told   []string // parts of the message that continues the conversation
 	}{

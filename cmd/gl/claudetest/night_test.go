@@ -132,7 +132,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// At the budget of the drain no more slices are launched, and a person is asked, who continues
+// At the budget of the run no more slices are launched, and a person is asked, who continues
 // by raising it. A slice's own budget stops the client itself.
 func TestBudget(t *testing.T) {
 	ids := []string{"S-01", "S-02", "S-03"}

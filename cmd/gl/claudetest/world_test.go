@@ -327,7 +327,7 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	w.Helper()
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
-	// the drain reports that in its next round, and then waits
+	// the run reports that in its next round, and then waits
 	if r := w.attempt(id, 1); r != nil && r.Judged.Outcome == outcome.Held {
 		w.within("the hold is told", func() bool {
 			return strings.Contains(w.said(j), "held until") || exited(j)

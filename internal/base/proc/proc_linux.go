@@ -94,7 +94,7 @@ func table() (all []entry, err error) {
 	return all, nil
 }
 
-// readLine reads a line of /proc. A drain does so every second for each wrapper, and os.File
+// readLine reads a line of /proc. A run does so every second for each wrapper, and os.File
 // takes twice as many system calls.
 func readLine(path string) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

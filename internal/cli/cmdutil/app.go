@@ -248,7 +248,7 @@ func WarningText(w plan.Warning) string {
 }
 
 // Self returns the path of this program, for starting wrappers and agents. On Linux it names the
-// running file itself, which stays right if gl is replaced during a drain.
+// running file itself, which stays right if gl is replaced during a run.
 func Self() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil

@@ -228,7 +228,7 @@ func sliceOf(ctx context.Context, pr *project.Project, branch string) (string, e
 		return "", err
 	}
 	return a.ID, s.Edit(ctx, a.ID, func(f *slice.File) error {
-		// Never pending, not even briefly: a running drain would have an agent build it.
+		// Never pending, not even briefly: a run in progress would have an agent build it.
 		return f.SetAll([][2]string{{branchKey, branch},
 			{"waiting_for", "review: the branch " + branch}})
 	})

@@ -45,7 +45,7 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store,
 		if is, err = s.Get(key); err != nil {
 			return err
 		}
-		// Before it is written: a running drain must not find it without permission.
+		// Before it is written: a run in progress must not find it without permission.
 		if err := store.Allow(ctx, pr.Root, changed); err != nil {
 			return fmt.Errorf("nothing is changed: %s can't be recorded as allowed: %w",
 				trust.Keys(changed), err)

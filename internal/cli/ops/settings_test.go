@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/base/trust"
 )
 
-// Setting the slots notifies the running drain, even if the number is the same; no other setting
+// Setting the slots notifies the run in progress, even if the number is the same; no other setting
 // does.
 func TestSlotsSet(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending"})

@@ -31,9 +31,9 @@ type Stop struct {
 }
 
 // PrepareStop finds the attempts of the named slices and tasks, or all of them. Stopping all also
-// ends every drain.
+// ends every run.
 func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all bool) (*Stop, error) {
-	if all { // first: a drain could launch while the dead attempts are settled
+	if all { // first: a run could launch while the dead attempts are settled
 		if err := endDrains(ctx, pr); err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 	return s, nil
 }
 
-// endDrains ends all drains. Claims check the mark under the same lock, so no attempt starts after
+// endDrains ends all runs. Claims check the mark under the same lock, so no attempt starts after
 // it.
 func endDrains(ctx context.Context, pr *project.Project) error {
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {

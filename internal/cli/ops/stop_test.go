@@ -37,7 +37,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// Stopping all ends the drains, too, even if nothing runs at the moment.
+// Stopping all ends the runs, too, even if nothing runs at the moment.
 func TestStopAll(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: pending; session:"})
 	for _, n := range []int{1, 0} {

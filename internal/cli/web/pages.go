@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/eventtext"
@@ -410,7 +411,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 		}
 		if waits.Last != nil {
 			page.Work.Output = attempttext.Output(waits.Last)
-			page.Work.Proof = slices.Concat(attempttext.Proof(waits.Last),
+			page.Work.Proof = slices.Concat(attempttext.Proof(waits.Last, lane.Status{}),
 				attempttext.Trouble(waits.Last))
 		}
 	} else {
@@ -425,10 +426,11 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	} else if page.Card != nil {
 		page.Card.noLines()
 	}
+	target := facts.Lane(pr, p)
 	for _, rec := range recs {
 		page.Work.Attempts = append(page.Work.Attempts, attemptLine{rec.ID.N,
 			attempttext.Line(st, rec, now),
-			slices.Concat(attempttext.Proof(rec), attempttext.Work(rec))})
+			slices.Concat(attempttext.Proof(rec, target), attempttext.Work(rec))})
 	}
 	if st.Class == plan.Active && st.Attempt.HasSlot() {
 		text, _ := json.Marshal(seen)

@@ -33,7 +33,7 @@ type Traits struct {
 	Continue bool
 	Free     bool     // doesn't use up an attempt
 	Holds    bool     // if the agent met a limit, no agent is launched until it is over
-	Relaunch Relaunch // by the drain that sees the attempt end
+	Relaunch Relaunch // by the run that sees the attempt end
 
 	Asks    bool   // the item needs an answer or an approval; the detail may be the question
 	Limited bool   // a limit of the account ended it: it tells nothing about the slice
@@ -77,7 +77,7 @@ const (
 	NotAtAll  Told = "not" // Red and conflicting work is repaired, or becomes a question to a person
 )
 
-// Relaunch is whether a running drain launches an item again.
+// Relaunch is whether a run in progress launches an item again.
 type Relaunch int
 
 // The answers.

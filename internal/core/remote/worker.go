@@ -207,6 +207,27 @@ func (w *Worker) receive(m ToWorker) {
 		}
 	case *Answer:
 		w.with(m.Fence, func(o *work) { w.answer(o, m) })
+	case *Discard:
+		for _, lineage := range m.Lineages {
+			discard(w, lineage)
+		}
+	}
+}
+
+// discard removes a worktree that was kept, unless a later job has it.
+func discard(w *Worker, lineage string) {
+	var kept []*work
+	for _, o := range w.works {
+		switch {
+		case o.Job.Lineage != lineage:
+		case o.Stage != Settled:
+			return
+		case o.Keep:
+			kept = append(kept, o)
+		}
+	}
+	for _, o := range kept {
+		w.remove(o)
 	}
 }
 

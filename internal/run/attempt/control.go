@@ -13,7 +13,7 @@ import (
 // slots.json, queue.json, and the lock of the scheduler.
 type Control struct{ dir string }
 
-// A StopMark is the word of gl stop --all: drains that began before it end.
+// A StopMark is the word of gl stop --all: runs that began before it end.
 type StopMark struct {
 	Nonce string    `json:"nonce"` // compared by content, so that a clock that was set back does no harm
 	At    time.Time `json:"at"`
@@ -44,13 +44,13 @@ func (w *StopWatch) Stopped() bool {
 	return mark != "" && mark != w.mark
 }
 
-// PutStopMark ends all drains of the project that have begun. The lock must be held: a claim
+// PutStopMark ends all runs of the project that have begun. The lock must be held: a claim
 // looks at the mark under the same lock, so nothing is launched after it.
 func (s *Control) PutStopMark(now time.Time) error {
 	return durable.WriteJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
 }
 
-// slotsMark is the word of gl settings set parallel.max: of drains that began before it and
+// slotsMark is the word of gl settings set parallel.max: of runs that began before it and
 // were started with --max, too. Comparing numbers wouldn't do: after --max 3, a person may ask
 // for the 4 that config.json has already. Nor would the file's time, which every setting
 // changes.
@@ -76,8 +76,8 @@ func (s *Control) PutSlotsSet(now time.Time) error {
 	return nil
 }
 
-// LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.
+// LeaderLock is the file whose kernel lock makes one gl slice --watch the project's run.
 func (s *Control) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }
 
-// Leader names the holder of the drain's lock, "" if no drain holds it.
+// Leader names the holder of the run's lock, "" if no run holds it.
 func (s *Control) Leader() (string, error) { return durable.Holder(s.LeaderLock()) }

@@ -117,7 +117,7 @@ func TestJournalOfHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	until := b.now.Add(time.Hour)
 	must(t, b.store.HoldFile.PutPersons(plan.Account{}, until, b.now))
-	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(time.Minute)) // two drains notice
+	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(time.Minute)) // two runs notice
 	b.store.HoldFile.TellEnded(b.store.HoldFile.Everybody(), until.Add(2*time.Minute))
 	for range 2 { // the second time there is none
 		_, err := b.store.HoldFile.Lift(func(*plan.Hold) bool { return true }, until.Add(time.Hour))

@@ -84,7 +84,7 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than
 	// what the file says.
 	if r.Life.Phase != plan.Ended || it.Session == r.ID.Token && r.Landing == nil {
-		if err := s.judge(tx, &r, it); err != nil {
+		if err := s.decide(tx, &r, it); err != nil {
 			return nil, err
 		}
 	}
@@ -94,10 +94,10 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	return s.apply(tx, &r, it)
 }
 
-// judge decides the outcome, or that the lane has to, and makes the decision durable before the
+// decide decides the outcome, or that the lane has to, and makes the decision durable before the
 // slice's file follows it. The hold comes first: a slice that is available again must find
 // everybody holding.
-func (s *Settler) judge(tx tracker.Tx, r *Record, it plan.Item) error {
+func (s *Settler) decide(tx tracker.Tx, r *Record, it plan.Item) error {
 	now := s.Now().UTC()
 	if err := refute(s.Store, r); err != nil {
 		return err
@@ -289,7 +289,7 @@ func (s *Settler) recordOnly(tx tracker.Tx, r *Record, it plan.Item, err error) 
 	}
 	if r.Life.Phase != plan.Ended {
 		it.Status = ""
-		if err := s.judge(tx, r, it); err != nil {
+		if err := s.decide(tx, r, it); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/base/sanitize"
 )
 
-// Terminal is the terminal of the drain. It gets OSC 777, which travels over SSH and which
+// Terminal is the terminal of the run. It gets OSC 777, which travels over SSH and which
 // terminals show as a notification, and the bell. tmux passes the sequence on if its option
 // allow-passthrough is on.
 type Terminal struct {

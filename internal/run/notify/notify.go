@@ -28,7 +28,7 @@ type Config struct {
 	Web      string // the address of its pages; "" for none
 	Kinds    []Kind
 	Channels []Channel
-	Past     bool                     // also announce what a killed drain has left unannounced
+	Past     bool                     // also announce what a killed run has left unannounced
 	Mine     func(journal.Event) bool // reports whether this process should announce the event
 }
 
@@ -66,7 +66,7 @@ type telling struct {
 	waiting *atomic.Int32 // number of channels
 }
 
-// Start begins to listen. Call it before the drain writes its first event.
+// Start begins to listen. Call it before the run writes its first event.
 func Start(cfg Config) (*Notifier, error) {
 	n := &Notifier{cfg: cfg, told: map[string]bool{}, said: map[string]bool{}}
 	var err error
@@ -89,7 +89,7 @@ func Start(cfg Config) (*Notifier, error) {
 }
 
 // fromPast returns a reader of events that were never announced: those since the end of the
-// last drain or, if that and maybe some before it were killed, since the first of these
+// last run or, if that and maybe some before it were killed, since the first of these
 // started.
 func (n *Notifier) fromPast() (*journal.Reader, error) {
 	since := time.Now().Add(-longAgo)
@@ -110,7 +110,7 @@ func (n *Notifier) fromPast() (*journal.Reader, error) {
 			n.told[claimOf(e.Key)] = true
 		}
 	}
-	if last.IsZero() { // no drain has run: the people who caused these events know
+	if last.IsZero() { // there was no run: the people who caused these events know
 		return n.cfg.Journal.ReaderAtEnd()
 	}
 	return n.cfg.Journal.Reader(last), nil
@@ -145,7 +145,7 @@ func (n *Notifier) Look() error {
 }
 
 // takeOver announces what other processes have claimed without announcing it, because they were
-// killed in between. A process that announces what earlier drains have left finds their claims
+// killed in between. A process that announces what earlier runs have left finds their claims
 // in its first look; a later claim may belong to a process that is just about to announce.
 func (n *Notifier) takeOver() {
 	n.others = slices.DeleteFunc(n.others, func(o *telling) bool {

@@ -120,7 +120,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // Each transition is announced once: not again by the next look, by another process, or after a
-// restart. The next drain announces what a killed one hasn't.
+// restart. The next run announces what a killed one hasn't.
 func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	j := journal.Open(dir)
@@ -163,7 +163,7 @@ func TestOnce(t *testing.T) {
 	if d := cmp.Diff([]string{"budget | shop: the budget is spent | $5.00 spent of the drain's $5.00"}, second.lines); d != "" {
 		t.Error(d)
 	}
-	// The first drain announced nothing.
+	// The first run announced nothing.
 	dir = t.TempDir()
 	j = journal.Open(dir)
 	if err := j.Append(all[:9]...); err != nil {
@@ -198,7 +198,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// If a drain is killed between the mark and the announcement, the next one announces it: one
+// If a run is killed between the mark and the announcement, the next one announces it: one
 // that starts, one that stood by, and one that leads beside the dead one, but only after that
 // has had its time. This repeats until an announcement succeeds.
 func TestKilledWhileTelling(t *testing.T) {
@@ -215,7 +215,7 @@ func TestKilledWhileTelling(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		standsBy bool
-		beside   time.Duration // age of a mark that appears while the drain leads
+		beside   time.Duration // age of a mark that appears while the run leads
 		deaf     bool          // it is killed in the same way
 		past     bool
 		alive    bool // the claiming process was not killed: it announced
@@ -275,7 +275,7 @@ func TestKilledWhileTelling(t *testing.T) {
 			if len(c.want) == 0 && !c.deaf {
 				return
 			}
-			// The next drain announces it only if it wasn't announced.
+			// The next run announces it only if it wasn't announced.
 			channels, told.lines = []Channel{told}, nil
 			begin()
 			if err := n.Look(); err != nil {

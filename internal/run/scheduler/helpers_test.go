@@ -30,7 +30,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// The test binary is gl when it is called so: drains, wrappers, gates and agents are real
+// The test binary is gl when it is called so: runs, wrappers, gates and agents are real
 // processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 var check, until = testfiles.Check, testfiles.Until
 
-// run runs the drain to its end. It fails the test where nothing is launched and nothing ends for
+// run goes through the run to its end. It fails the test where nothing is launched and nothing ends for
 // too long: how long the whole takes depends on the machine.
 func run(t testing.TB, cfg scheduler.Config) *scheduler.Result {
 	t.Helper()
@@ -128,7 +128,7 @@ func open(t testing.TB, root string) *project.Project {
 	return pr
 }
 
-// config drains the project here, with wrappers and agents as processes.
+// config runs the project here, with wrappers and agents as processes.
 func config(t testing.TB, pr *project.Project, agentName string, max int) scheduler.Config {
 	t.Helper()
 	self, err := os.Executable()
@@ -156,7 +156,7 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) schedu
 	}
 }
 
-// expect plays the drain through in thought: what becomes of each slice follows from the graph and
+// expect plays the run through in thought: what becomes of each slice follows from the graph and
 // its fate alone. It returns the class of each, and how many attempts it has.
 func expect(spec rehearsal.Spec, g graph) (map[string]plan.Class, map[string]int) {
 	classes, attempts := map[string]plan.Class{}, map[string]int{}
@@ -203,7 +203,7 @@ func history(t testing.TB, pr *project.Project) map[string][]*attempt.Record {
 	return all
 }
 
-// checkOrder checks what must be true of any drain's records: no two attempts of a slice at a time,
+// checkOrder checks what must be true of any run's records: no two attempts of a slice at a time,
 // none before what it needs is complete, and never more than max at a time.
 func checkOrder(t testing.TB, g graph, all map[string][]*attempt.Record, limit int) {
 	t.Helper()
@@ -306,7 +306,7 @@ func claimFor(id, session string) func(tracker.Tx) error {
 	return func(tx tracker.Tx) error { return tx.Claim(id, session) }
 }
 
-// scene describes a project whose drain doesn't end: what is open, and which processes are there.
+// scene describes a project whose run doesn't end: what is open, and which processes are there.
 func scene(pr *project.Project) string {
 	var b strings.Builder
 	live, bad, err := pr.Runs.Live()
@@ -352,7 +352,7 @@ func (p *replaced) Start(r *attempt.Record) error {
 	return p.Runner.Start(r)
 }
 
-// Exits is nil, as a tmux runner's: the drain can't tell whether a wrapper lives.
+// Exits is nil, as a tmux runner's: the run can't tell whether a wrapper lives.
 func (p *replaced) Exits() <-chan runner.Exit { return nil }
 
 func (l *losing) Start(r *attempt.Record) error {

@@ -21,7 +21,7 @@ import (
 	"greenlight/internal/run/project"
 )
 
-// A night is a project whose drains are processes, to be killed, and whose agents leave a trace of
+// A night is a project whose runs are processes, to be killed, and whose agents leave a trace of
 // each start.
 type night struct {
 	*project.Project
@@ -130,7 +130,7 @@ func (n *night) run(args ...string) string {
 	return string(out)
 }
 
-// finish drains what is left, putting back what crashed, until all is done.
+// finish runs what is left, putting back what crashed, until all is done.
 func (n *night) finish() {
 	n.t.Helper()
 	for range 50 {
@@ -206,13 +206,13 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	}
 }
 
-// One drain is killed again and again, wrappers now and then: the same end, and nothing launched
+// One run is killed again and again, wrappers now and then: the same end, and nothing launched
 // twice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(30, 200), 4)
+	n := newNight(t, testfiles.Sized(16, 200), 4)
 	killed := 0
-	for range testfiles.Sized(10, 200) {
+	for range testfiles.Sized(5, 200) {
 		w := n.watch()
 		if w.within(n.moment()) {
 			if w.ProcessState.ExitCode() == 0 {
@@ -234,16 +234,16 @@ func TestDrainKilled(t *testing.T) {
 	n.verify(killed)
 }
 
-// moment is how long a drain lives before it is killed: some die before they have begun. On a busy
+// moment is how long a run lives before it is killed: some die before they have begun. On a busy
 // machine all takes longer, the time to the first launch, too.
 func (n *night) moment() time.Duration {
 	return time.Duration(n.random.Int64N(int64(max(150*time.Millisecond, 8*n.pace))))
 }
 
-// Wrappers die under a drain that lives: their agents are ended, and it goes on with the rest.
+// Wrappers die under a run that lives: their agents are ended, and it goes on with the rest.
 func TestWrappersKilled(t *testing.T) {
 	t.Parallel()
-	n, most := newNight(t, testfiles.Sized(24, 40), 4), testfiles.Sized(5, 10)
+	n, most := newNight(t, testfiles.Sized(14, 40), 4), testfiles.Sized(3, 10)
 	killed := 0
 	for range 10 {
 		w := n.watch()
@@ -261,7 +261,7 @@ func TestWrappersKilled(t *testing.T) {
 	n.verify(killed)
 }
 
-// leader is the pid in the drain's lock.
+// leader is the pid in the run's lock.
 func (n *night) leader() int {
 	data, _ := os.ReadFile(n.Runs.Control.LeaderLock())
 	pid, _, _ := strings.Cut(string(data), " ")
@@ -269,10 +269,10 @@ func (n *night) leader() int {
 	return id
 }
 
-// Two drains at once: one leads, the other looks on, and takes over when the first is killed.
+// Two runs at once: one leads, the other looks on, and takes over when the first is killed.
 func TestDrainTakenOver(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(20, 40), 3)
+	n := newNight(t, testfiles.Sized(14, 40), 3)
 	first := n.watch()
 	until(t, "the first leads", func() bool { return n.leader() == first.Process.Pid })
 	second := n.watch()
@@ -295,15 +295,15 @@ func TestDrainTakenOver(t *testing.T) {
 	n.verify(0)
 }
 
-// Three drains of one project, killed and started anew at random.
+// Three runs of one project, killed and started anew at random.
 func TestThreeDrains(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(24, 50), 4)
+	n := newNight(t, testfiles.Sized(14, 50), 4)
 	var drains [3]*watch
 	for i := range drains {
 		drains[i] = n.watch()
 	}
-	for range testfiles.Sized(6, 12) {
+	for range testfiles.Sized(3, 12) {
 		time.Sleep(n.moment()) // at any instant
 		i := n.random.IntN(len(drains))
 		drains[i].kill()

@@ -19,7 +19,7 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// Who stood by for the drain's lock in vain leaves it to others.
+// Who stood by for the run's lock in vain leaves it to others.
 func TestStandingByEnds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
@@ -73,7 +73,7 @@ func openAttempt(t *testing.T, cfg scheduler.Config, id string, change func(*att
 	return rec
 }
 
-// A drain adopts what an earlier one has left: the dead are settled, and their slots used.
+// A run adopts what an earlier one has left: the dead are settled, and their slots used.
 func TestDrainAdopts(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c", "d"}, deps: map[string][]string{"d": {"b"}}}.write(t, `{}`)
@@ -117,7 +117,7 @@ func TestDrainMisfires(t *testing.T) {
 }
 
 // An agent whose directory of runs is cleaned away is not launched again, and its outcome counts,
-// also where the drain has only just launched it and doesn't know yet that it started.
+// also where the run has only just launched it and doesn't know yet that it started.
 func TestDrainAfterClean(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"just launched": true, "known to run": false} {
@@ -144,7 +144,7 @@ func TestDrainAfterClean(t *testing.T) {
 				}
 				switch {
 				case launched["b"] > 0 || reports < 0:
-				case early && len(r.Launched) > 0: // the drain waits for this call, and looks again after it
+				case early && len(r.Launched) > 0: // the run waits for this call, and looks again after it
 					until(t, "the agent has started", started)
 					clean()
 					reports = -1

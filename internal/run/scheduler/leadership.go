@@ -7,7 +7,7 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// leadership is a run's hold on the project's drain lock. Of all runs with --watch, the one that
+// leadership is a run's hold on the project's lock of runs. Of all runs with --watch, the one that
 // has the lock adopts attempts, settles dead ones and decides when the run is over; the others
 // stand by.
 type leadership struct {
@@ -17,7 +17,7 @@ type leadership struct {
 	succession <-chan succession // receives once the lock is ours; nil unless standing by
 }
 
-// A succession is the end of standing by for the drain lock.
+// A succession is the end of standing by for the lock of runs.
 type succession struct {
 	lock *durable.Held
 	err  error

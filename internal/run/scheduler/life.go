@@ -13,7 +13,7 @@
 //	┌─────────────────────┐  start  ┌─────────────────┐ release ┌─────────────────────┐
 //	│ look, claim, launch │────────►│ worktree, agent │────────►│ claude, codex, …    │
 //	│ beside that, a turn │ record  │ snapshots, log  │◄─stdout─│  └ gl state set (5) │
-//	│ of the merge queue  │◄────────│ judge, settle   │─stdin──►│    gl hook …    (5) │
+//	│ of the merge queue  │◄────────│ decide, settle  │─stdin──►│    gl hook …    (5) │
 //	└───────┬─────────────┘ removed └─────────────────┘         └─────────────────────┘
 //	        │ start
 //	        ▼
@@ -93,7 +93,7 @@ var life = [...]state{
 		name: "started, agent gone", phase: "started", by: "wrapper or settler, project lock",
 		in: []string{
 			"run/attempt/keep.go:Keep", "run/wrapper/checkout.go:verify",
-			"run/attempt/settle.go:Settle", "run/attempt/settle.go:judge",
+			"run/attempt/settle.go:Settle", "run/attempt/settle.go:decide",
 			"run/attempt/settle.go:askGate",
 		},
 		kill: "as before: the settler takes the last snapshot and judges",

@@ -20,7 +20,7 @@ func lockedProject(t *testing.T) (scheduler.Config, *durable.Held) {
 	return config(t, pr, "rehearsal:min=1ms,max=5ms", 2), lock
 }
 
-// A drain waits for the project's lock as long as it takes, and tells who holds it.
+// A run waits for the project's lock as long as it takes, and tells who holds it.
 func TestDrainWaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	cfg, lock := lockedProject(t)
@@ -38,7 +38,7 @@ func TestDrainWaitsForTheLock(t *testing.T) {
 	checkTidy(t, cfg.Project)
 }
 
-// Ctrl-C ends a drain that waits for the lock, and nothing is launched.
+// Ctrl-C ends a run that waits for the lock, and nothing is launched.
 func TestDrainHearsWhileItWaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	cfg, lock := lockedProject(t)

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/run/scheduler"
 )
 
-// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the drain
+// adopted leaves an open attempt at a whose wrapper lives, and lets change have it when the run
 // has adopted it. Then the wrapper is killed.
 func adopted(t *testing.T, cfg *scheduler.Config, change func(*attempt.Record)) *attempt.Record {
 	t.Helper()
@@ -42,7 +42,7 @@ func adopted(t *testing.T, cfg *scheduler.Config, change func(*attempt.Record)) 
 	return rec
 }
 
-// tries are what the drain did to settle the attempt.
+// tries are what the run did to settle the attempt.
 func tries(cfg *scheduler.Config, name string) *int {
 	n := new(int)
 	cfg.Output.Trace = func(format string, a ...any) {
@@ -144,7 +144,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain
+// An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the run
 // tries a few times, goes on with the rest, says so, and ends.
 func TestDrainStuckAttempt(t *testing.T) {
 	t.Parallel()

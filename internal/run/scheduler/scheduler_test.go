@@ -201,13 +201,13 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	}
 }
 
-// A hold that begins and ends while the drain is busy with something else has its end in the
+// A hold that begins and ends while the run is busy with something else has its end in the
 // journal, too.
 func TestDrainTellsShortHolds(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
-	cfg.Tools.Runner = &losing{cfg.Tools.Runner, func(*attempt.Record) { // the drain waits for this
+	cfg.Tools.Runner = &losing{cfg.Tools.Runner, func(*attempt.Record) { // the run waits for this
 		now := time.Now()
 		check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {
 			return pr.Runs.HoldFile.PutPersons(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)

@@ -63,7 +63,7 @@ func Installed() bool {
 // own, whose socket contains a hash of the root because two checkouts may have the same name.
 // env is the server's environment; Open removes any TMUX from it.
 func Open(root, prefix string, env []string) *Session {
-	// a drain and gl attach may use different links
+	// a run and gl attach may use different links
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}

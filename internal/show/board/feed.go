@@ -13,7 +13,7 @@ import (
 type snapshot struct {
 	model  *view.Model
 	facts  view.Facts
-	leader string // the process of the run, "" for none
+	leader string // the process that runs the project's agents, "" for none
 	err    error
 }
 

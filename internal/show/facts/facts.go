@@ -33,7 +33,7 @@ type Reader struct {
 type Pacer struct {
 	events  *journal.Reader
 	learner eta.Learner
-	slots   int       // of the last drain, if it has its own number; 0 to use the configuration's
+	slots   int       // of the last run, if it has its own number; 0 to use the configuration's
 	since   time.Time // when it began
 }
 
@@ -62,7 +62,7 @@ func (p *Pacer) Pace() eta.Pace {
 	return p.learner.Pace()
 }
 
-// slotsOf returns the current number of slots: a running drain may have its own, which applies
+// slotsOf returns the current number of slots: a run in progress may have its own, which applies
 // until a person sets another.
 func (p *Pacer) slotsOf(pr *project.Project) int {
 	leader, err := pr.Runs.Control.Leader()

@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// A drain's own number of slots counts as long as it leads; otherwise the configuration's.
+// A run's own number of slots counts as long as it leads; otherwise the configuration's.
 func TestSlots(t *testing.T) {
 	pr := projecttest.Open(t, map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: pending\n---\n", "config.json": `{"parallel": {"max": 7}}`})
 	if err := pr.Runs.Files.Prepare(); err != nil {

@@ -31,7 +31,7 @@ var began = time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 const secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 
 // night is a bad one: of so many slices most are done, some failed, one waits, and the rest is blocked by these. The night before
-// had one drain with two attempts.
+// had one run with two attempts.
 func night(slices int) report.Input {
 	now := began.Add(9 * time.Hour)
 	s := &plan.Snapshot{Noun: plan.Slice, Root: "/home/you/<shop>", Attempts: map[string]*plan.Attempt{}, Used: map[string]int{}}

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/text/markdown"
@@ -74,6 +75,9 @@ var compatPatterns = sync.OnceValue(func() (p struct {
 // ParseRoadmap, whose rules are about what a roadmap means.
 func (f *Facts) countAsGSD(phases, roadmap, state string) {
 	f.Counts, f.Unknown, f.Untold = Counts{}, false, 0
+	// as Node reads files; and a pattern, which is made of a version in them, has to be valid
+	roadmap = strings.ToValidUTF8(roadmap, string(utf8.RuneError))
+	state = strings.ToValidUTF8(state, string(utf8.RuneError))
 	r := compatRoadmap{text: roadmap}
 	if m := compatPatterns().stored.FindStringSubmatch(state); m != nil {
 		r.version = strings.TrimSpace(m[1])

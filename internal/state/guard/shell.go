@@ -44,10 +44,10 @@ type shellReader struct {
 func (r *shellReader) read(text string) {
 	r.text = text
 	for stmt, err := range syntax.NewParser().StmtsSeq(strings.NewReader(text)) {
-		if err != nil {
-			return
+		if err == nil {
+			syntax.Walk(stmt, r.visit)
 		}
-		syntax.Walk(stmt, r.visit)
+		// not left at an error, which comes twice: the parser would panic at the second one
 	}
 }
 

@@ -23,6 +23,7 @@ func TestShellFiles(t *testing.T) {
 		"# cat a_test.go":                                        nil,
 		"cat 'unclosed":                                          nil, // no shell runs it
 		"cat a_test.go\ncat 'unclosed":                           {"a_test.go"},
+		"cat a_test.go &\nfi\ncat b_test.go":                     {"a_test.go"},
 		`wc -l "$(cat a_test.go)"`:                               {"a_test.go"},
 		`echo "it's" && cat "a \"b\"_test.go"`:                   {`a "b"_test.go`},
 		`bash -lc "cd web; cat 'src/a.test.ts'"`:                 {"web/src/a.test.ts"},

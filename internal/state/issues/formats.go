@@ -64,6 +64,9 @@ func (r *reader) array(data []byte) error {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return fmt.Errorf("the list isn't JSON: %w", err)
 	}
+	if len(all) == 0 { // no issue is open
+		r.list.Format = "GitHub issues"
+	}
 	return r.objects(all, "element")
 }
 
@@ -188,6 +191,11 @@ func (r *reader) tasks(text string) error {
 		case m != nil && !fenced[n] && (depth < 0 || indent <= depth):
 			depth = indent
 			i := task(m[3], m[2] != " ", n+1)
+			if i.Name == "" {
+				r.notef("line %d: a task without words is left out", n+1)
+				depth = -1
+				continue
+			}
 			if i.ID == "" {
 				if i.ID = wordsID(i.Name); known[i.ID] {
 					again := wordsID(heading + "\n" + i.Name)

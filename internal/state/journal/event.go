@@ -20,7 +20,7 @@
 // process completes the dead process's work: a settler appends the events that the record
 // proves, with the record's times, by AppendOnce, which omits those that the journal has. An
 // event that may be repeated has a Key. So a settled attempt has each of its events once, in
-// order. Work that no other process completes has no second chance: a drain that is killed has
+// order. Work that no other process completes has no second chance: a run that is killed has
 // no drain_ended.
 //
 // Only events that mark the end of work are flushed to disk (Kind.durable). Others that a power
@@ -201,13 +201,13 @@ type Sums struct {
 // the unread message.
 const NobodyRead = "is complete, and no agent has read what you said"
 
-// NothingLeft is the reason of a drain that ended because nothing could go on without a person.
+// NothingLeft is the reason of a run that ended because nothing could go on without a person.
 const NothingLeft = "nothing left to do"
 
 // NothingReady is what Ending calls it where items are left that wait for a person.
 const NothingReady = "nothing was ready any more"
 
-// Ending returns in words why a drain ended.
+// Ending returns in words why a run ended.
 func (e Event) Ending() string {
 	text := e.Reason
 	if t := e.Totals; text == NothingLeft && t != nil && t.Done < t.Total {

@@ -117,15 +117,14 @@ func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error)
 
 // Unignored returns the paths, relative to dir, that git wouldn't ignore if they existed.
 func Unignored(ctx context.Context, dir string, paths ...string) ([]string, error) {
-	out, err := runInput(ctx, dir, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z",
-		"--stdin")
+	out, err := runInput(ctx, dir, ignoreInput(paths), "check-ignore", "--no-index", "-z", "--stdin")
 	var exit *exec.ExitError
 	// It exits with 1 if none of them is ignored.
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
 		return nil, err
 	}
 	ignored := map[string]bool{}
-	for _, p := range split(out) {
+	for _, p := range ignoreOutput(out) {
 		ignored[p] = true
 	}
 	var left []string
@@ -135,6 +134,24 @@ func Unignored(ctx context.Context, dir string, paths ...string) ([]string, erro
 		}
 	}
 	return left, nil
+}
+
+// ignoreInput and ignoreOutput are what git check-ignore -z --stdin reads and prints. It takes a
+// path that begins with a colon for pathspec magic, and doesn't know --literal-pathspecs.
+func ignoreInput(paths []string) string {
+	var b strings.Builder
+	for _, p := range paths {
+		b.WriteString("./" + p + "\x00")
+	}
+	return b.String()
+}
+
+func ignoreOutput(out string) []string {
+	list := split(out)
+	for i, p := range list {
+		list[i] = strings.TrimPrefix(p, "./")
+	}
+	return list
 }
 
 // Attribute returns the value of an attribute of a path relative to dir: "ours", "set",

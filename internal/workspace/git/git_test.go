@@ -125,6 +125,7 @@ func TestQuestions(t *testing.T) {
 		{[]string{"g/runs/x", "g/a.tmp", "g/.lock"}, []string{"g/.lock"}},
 		{[]string{"g/.lock"}, []string{"g/.lock"}},
 		{[]string{"g/a.tmp"}, nil},
+		{[]string{":x/a", ":.tmp", "g/:.tmp"}, []string{":x/a", ":.tmp"}},
 	} {
 		if got, err := Unignored(ctx, dir, tt.paths...); err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("unignored %q: %q, %v", tt.paths, got, err)

@@ -248,12 +248,11 @@ func (p place) committable(ctx context.Context, head string,
 		return nil, nil, err
 	}
 	staged := split(out)
-	out, err = p.ask(ctx, strings.Join(names, "\x00"), "check-ignore", "--no-index", "-z",
-		"--stdin")
+	out, err = p.ask(ctx, ignoreInput(names), "check-ignore", "--no-index", "-z", "--stdin")
 	if err != nil && exitCode(err) != 1 { // 1: none of them is ignored
 		return nil, nil, err
 	}
-	ignored := split(out)
+	ignored := ignoreOutput(out)
 	for _, n := range names {
 		e, tracked := have[n]
 		info, err := p.worktree().lstat(n)
