@@ -54,11 +54,12 @@ vulnerabilities:
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
 check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
 
-# The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
+# The long forms of the tests that hammer the state and an installation with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestCrash ./internal/cli/install
 
 # A run begun by the gl of before records had groups is finished by this one.
 two-binaries:
@@ -87,6 +88,7 @@ chaos:
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/run/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/run/lane -stride 7
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 240m -run '^(TestReplaced|TestKilledAtEveryStep)$$' ./internal/workspace/worktree
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/run/runner
 	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/run/runner
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -104,8 +105,9 @@ func allCommands() map[string]func(ts *testscript.TestScript, neg bool, args []s
 }
 
 // setup gives each script a directory for the files of the fake claude, the path of gl for
-// scripts that have their own PATH, and the name of this host for records that they forge. Of
-// our environment, testscript itself passes on only PATH.
+// scripts that have their own PATH, the name of this host for records that they forge, and a home
+// in which the person has a name for commits. Of our environment, testscript itself passes on only
+// PATH.
 func setup(env *testscript.Env) error {
 	gl, err := exec.LookPath("gl")
 	if err != nil {
@@ -121,8 +123,11 @@ func setup(env *testscript.Env) error {
 	env.Setenv("OLD_BIN", os.Getenv("GREENLIGHT_OLD_BIN"))
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
-	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // created by what is kept there
+	home := filepath.Join(env.WorkDir, ".home")
+	env.Setenv("HOME", home)
 	env.Values[startedKey{}] = map[string]*background{}
 	env.Defer(func() { dumpFailure(env) })
-	return os.Mkdir(calls, 0o755)
+	return errors.Join(os.Mkdir(calls, 0o755), os.Mkdir(home, 0o755),
+		os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\nname = t\nemail = t@t\n"),
+			0o644))
 }

@@ -184,7 +184,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 	if testing.Short() {
 		n = 4
 	} else if !testfiles.Long() {
-		n = 12
+		n = 4
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	top, _ := commandTree()

@@ -1,15 +1,12 @@
 package install
 
 import (
-	"flag"
 	"fmt"
 	"testing"
 
 	"greenlight/internal/base/crashtest"
+	"greenlight/internal/base/testfiles"
 )
-
-// There are many steps, and each takes a few processes that sync to disk.
-var every = flag.Bool("every", false, "kill at every step, not at some of them")
 
 // After a kill at any point, the next install completes the installation, and uninstall
 // restores the original files.
@@ -50,10 +47,8 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 	bare := t.TempDir()
 	plant(t, bare, files)
 	before := tree(t, bare)
-	stride := 5
-	if *every {
-		stride = 1
-	}
+	// There are many steps, and each takes a few processes that sync to disk.
+	stride := testfiles.Sized(5, 1)
 	for step := 1; ; step += stride {
 		var killed bool
 		for _, next := range []string{op, "uninstall"} {

@@ -502,8 +502,9 @@ func TestManySnapshots(t *testing.T) {
 	check(t, err)
 	fence := remote.Fence{Attempt: strings.TrimSuffix(filepath.Base(leases[0]), ".json"), Lease: 1}
 	const told = 200
+	commit := f.git("rev-parse", "main")
 	for i := range int64(told) {
-		data, err := remote.Encode(&remote.Saved{Fence: fence, Number: i + 1, Commit: f.git("rev-parse", "main")})
+		data, err := remote.Encode(&remote.Saved{Fence: fence, Number: i + 1, Commit: commit})
 		check(t, err)
 		check(t, f.lines["w1"].Send(t.Context(), data))
 	}

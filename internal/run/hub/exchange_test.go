@@ -2,11 +2,14 @@ package hub_test
 
 import (
 	"crypto/rand"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -128,6 +131,31 @@ func gitInput(t *testing.T, dir, input string, args ...string) string {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// nested writes trees, each with the one before as its only entry, by a single git.
+func nested(t *testing.T, repo string, n int, tree string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var files strings.Builder
+	for i := range n {
+		id, err := hex.DecodeString(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := "40000 d\x00" + string(id)
+		name := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.WriteFile(name, []byte(raw), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files.WriteString(name + "\n")
+		tree = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "tree %d\x00%s", len(raw), raw)))
+	}
+	made := strings.Fields(gitInput(t, repo, files.String(), "hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"))
+	if len(made) != n || made[n-1] != tree {
+		t.Fatalf("git made %d trees, the last %s, want %s", len(made), made[len(made)-1], tree)
+	}
+	return tree
 }
 
 // makeTree writes a tree that git mktree would refuse, of entries MODE NAME\0OBJECT.

@@ -608,10 +608,7 @@ func TestHugeWork(t *testing.T) {
 	for range 5 { // 100 to the 6th are a trillion files
 		bomb = times(100, "40000", bomb)
 	}
-	deep := times(1, "100644", blob)
-	for range 1100 {
-		deep = times(1, "40000", deep)
-	}
+	deep := nested(t, repo, 1100, times(1, "100644", blob))
 	small := times(1, "100644", blob)
 	for what, work := range map[string]string{
 		"a trillion files":               commitOf(commit, bomb),

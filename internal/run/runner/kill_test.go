@@ -151,7 +151,7 @@ const work = "rehearsal:here,min=20ms,max=200ms"
 // harm is done to a run at random instants, each of some rounds; then it goes on as if nothing
 // had been.
 func TestHarm(t *testing.T) {
-	n, times := testfiles.Sized(14, 30), testfiles.Sized(2, 4)
+	n, times := testfiles.Sized(8, 30), testfiles.Sized(1, 4)
 	for name, harm := range map[string]func(s *site, random *rand.Rand){
 		"the server is killed":     func(s *site, _ *rand.Rand) { syscall.Kill(cmpPID(s.serverPID()), syscall.SIGKILL) },
 		"the server is told to go": func(s *site, _ *rand.Rand) { s.tmux("kill-server") },
@@ -213,10 +213,10 @@ func (s *site) removeSocket() {
 // The run is killed again and again, and started again: the agents in the panes don't notice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
-	n := testfiles.Sized(16, 40)
+	n := testfiles.Sized(10, 40)
 	s := newTmuxSite(t, n)
 	random := rand.New(rand.NewPCG(2, rand.Uint64()))
-	for range testfiles.Sized(5, 10) {
+	for range testfiles.Sized(3, 10) {
 		g := s.drain(work)
 		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond) // at any instant
 		g.kill()
@@ -229,7 +229,7 @@ func TestDrainKilled(t *testing.T) {
 // stalled, the rest goes on, and after gl retry everything is done.
 func TestWrappersKilled(t *testing.T) {
 	t.Parallel()
-	n := testfiles.Sized(16, 30)
+	n := testfiles.Sized(10, 30)
 	s := newTmuxSite(t, n)
 	random := rand.New(rand.NewPCG(3, rand.Uint64()))
 	g := s.drain(work)
@@ -283,7 +283,7 @@ func TestTmuxFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := testfiles.Sized(10, 20)
+			n := testfiles.Sized(6, 20)
 			s := newTmuxSite(t, n)
 			program, err := exec.LookPath("tmux")
 			check(t, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/scheduler"
@@ -21,7 +22,8 @@ import (
 // builds them all.
 func TestDrainSurvivesCleaning(t *testing.T) {
 	t.Parallel()
-	const seed, slices = 4713, 27
+	const seed = 4713
+	slices := testfiles.Sized(14, 27)
 	random := rand.New(rand.NewPCG(seed, 1))
 	pr := randomGraph(random, slices).write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=20ms", 4)

@@ -210,9 +210,9 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 // twice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(30, 200), 4)
+	n := newNight(t, testfiles.Sized(16, 200), 4)
 	killed := 0
-	for range testfiles.Sized(10, 200) {
+	for range testfiles.Sized(5, 200) {
 		w := n.watch()
 		if w.within(n.moment()) {
 			if w.ProcessState.ExitCode() == 0 {
@@ -243,7 +243,7 @@ func (n *night) moment() time.Duration {
 // Wrappers die under a run that lives: their agents are ended, and it goes on with the rest.
 func TestWrappersKilled(t *testing.T) {
 	t.Parallel()
-	n, most := newNight(t, testfiles.Sized(24, 40), 4), testfiles.Sized(5, 10)
+	n, most := newNight(t, testfiles.Sized(14, 40), 4), testfiles.Sized(3, 10)
 	killed := 0
 	for range 10 {
 		w := n.watch()
@@ -272,7 +272,7 @@ func (n *night) leader() int {
 // Two runs at once: one leads, the other looks on, and takes over when the first is killed.
 func TestDrainTakenOver(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(20, 40), 3)
+	n := newNight(t, testfiles.Sized(14, 40), 3)
 	first := n.watch()
 	until(t, "the first leads", func() bool { return n.leader() == first.Process.Pid })
 	second := n.watch()
@@ -298,12 +298,12 @@ func TestDrainTakenOver(t *testing.T) {
 // Three runs of one project, killed and started anew at random.
 func TestThreeDrains(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, testfiles.Sized(24, 50), 4)
+	n := newNight(t, testfiles.Sized(14, 50), 4)
 	var drains [3]*watch
 	for i := range drains {
 		drains[i] = n.watch()
 	}
-	for range testfiles.Sized(6, 12) {
+	for range testfiles.Sized(3, 12) {
 		time.Sleep(n.moment()) // at any instant
 		i := n.random.IntN(len(drains))
 		drains[i].kill()

@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -133,19 +132,14 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// The steps are many, and each is a few processes that sync to the disk.
-var every = flag.Bool("every", false, "kill at every step, not at some of them")
-
 // Killed before any of its own steps, making goes on where it was. A git that was started meanwhile
 // lives on: the next one waits for it.
 func TestKilledAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
-	stride := 4
-	if *every {
-		stride = 1
-	}
+	// The steps are many, and each is a few processes that sync to the disk.
+	stride := testfiles.Sized(4, 1)
 	for step := 1; ; step += stride {
 		root := project(t)
 		r := open(t, root)

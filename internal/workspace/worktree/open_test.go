@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/base/paths"
 	"greenlight/internal/base/testfiles"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,6 +101,26 @@ func TestOpenOldGit(t *testing.T) {
 	must(t, os.Remove(filepath.Join(bin, "git")))
 	if _, err := Open(t.Context(), root, Options{}); !errors.As(err, new(*Unavailable)) {
 		t.Errorf("without git: %v", err)
+	}
+}
+
+// Where worktrees have been opened before, only opening them for new work asks git for its version.
+func TestAttachAsksNoVersion(t *testing.T) {
+	root, bin := project(t), tempDir(t)
+	if _, err := Open(t.Context(), root, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	real, err := exec.LookPath("git")
+	must(t, err)
+	asked := filepath.Join(bin, "asked")
+	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nfor a; do [ \"$a\" != version ] || : >"+
+		asked+"; done\nexec "+real+" \"$@\"\n"), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	if _, err := Attach(t.Context(), root, Options{}); err != nil || paths.Exists(asked) {
+		t.Errorf("Attach: %v, asked for the version: %v", err, paths.Exists(asked))
+	}
+	if _, err := Open(t.Context(), root, Options{}); err != nil || !paths.Exists(asked) {
+		t.Errorf("Open: %v, asked for the version: %v", err, paths.Exists(asked))
 	}
 }
 

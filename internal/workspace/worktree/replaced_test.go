@@ -190,10 +190,7 @@ func TestReplaced(t *testing.T) {
 	seed := time.Now().Unix() / (24 * 60 * 60)
 	rand.New(rand.NewSource(seed)).Shuffle(len(all),
 		func(i, j int) { all[i], all[j] = all[j], all[i] })
-	n := 12
-	if testfiles.Long() {
-		n = len(all)
-	}
+	n := testfiles.Sized(6, len(all))
 	if given, err := strconv.Atoi(os.Getenv("GREENLIGHT_REPLACED")); err == nil { // so many
 		n = min(given, len(all))
 	}

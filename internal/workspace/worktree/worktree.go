@@ -67,7 +67,15 @@ type Unavailable struct {
 	NoRepository bool
 }
 
-func (e *Unavailable) Error() string { return "no worktrees: " + e.Reason }
+func (e *Unavailable) Error() string {
+	if e.NoRepository {
+		return e.Reason + ": this needs one (run " + BeginRepository + ")"
+	}
+	return "no worktrees: " + e.Reason
+}
+
+// BeginRepository makes a repository that worktrees can begin in.
+const BeginRepository = "git init && git add . && git commit -m start"
 
 // Refused says why worktrees can't be made now, and what helps. Until then nothing is started.
 type Refused struct{ Reason, Help string }
@@ -84,6 +92,9 @@ var oldest = [2]int{2, 38}
 // Open opens the repository of the project at root, and refuses what is in the way of new
 // worktrees. It changes nothing but the note of where the state is.
 func Open(ctx context.Context, root string, o Options) (*Repo, error) {
+	if err := CheckGit(ctx); err != nil {
+		return nil, err
+	}
 	r, err := Attach(ctx, root, o)
 	if err != nil {
 		return nil, err
@@ -103,15 +114,19 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 // Attach is Open for work on existing lineages: to make, inspect, save and remove their worktrees,
 // whatever is in the way of new ones. It changes nothing.
 func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
-	if err := CheckGit(ctx); err != nil {
-		return nil, err
-	}
 	at, err := git.FindCheckout(ctx, root)
 	if errors.Is(err, git.ErrNone) {
 		return nil, &Unavailable{Reason: root + " is in no git repository", NoRepository: true}
 	}
 	if err != nil {
 		return nil, unavailable(err)
+	}
+	if !paths.Exists(filepath.Join(at.Common, git.RootFile)) {
+		// Otherwise a git that was new enough has made worktrees here. Its version takes a run
+		// of git in each of the many gl of a night.
+		if err := CheckGit(ctx); err != nil {
+			return nil, err
+		}
 	}
 	layout := &Layout{git: at, root: root, project: part(at.Prefix), prefix: cmp.Or(o.Prefix, "gl")}
 	if o.Filters != nil {
