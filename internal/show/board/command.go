@@ -75,23 +75,15 @@ func (b *board) palette(text string) tea.Cmd {
 	case len(argv) == 1 && (argv[0] == "q" || argv[0] == "quit"):
 		return tea.Quit
 	case deletes(argv):
-		return b.doom(argv)
+		earlier, over := b.prompt.doom(argv)
+		if earlier == nil {
+			return over
+		}
+		return tea.Batch(b.beside(earlier.argv, false), over) // u undoes only the last
 	case needsTerminal(argv):
 		return b.gl.inTerminal(argv)
 	}
 	return b.beside(argv, true)
-}
-
-// doom runs a command after a delay in which it can be undone. An earlier one still waiting runs
-// now: u undoes only the last.
-func (b *board) doom(argv []string) tea.Cmd {
-	var earlier tea.Cmd
-	if d := b.prompt.doomed; d != nil {
-		earlier = b.beside(d.argv, false)
-	}
-	of := &doomed{argv, time.Now().Add(regret)}
-	b.prompt.doomed = of
-	return tea.Batch(earlier, tea.Tick(regret, func(time.Time) tea.Msg { return due{of} }))
 }
 
 // commandLine returns how a person would type the command.

@@ -45,6 +45,15 @@ type doomed struct {
 	at   time.Time
 }
 
+// doom has a command wait for a time in which it can be undone. It returns the one that waited
+// before, nil for none, and what tells the board when the time is over.
+func (p *prompt) doom(argv []string) (earlier *doomed, over tea.Cmd) {
+	earlier = p.doomed
+	of := &doomed{argv, time.Now().Add(regret)}
+	p.doomed = of
+	return earlier, tea.Tick(regret, func(time.Time) tea.Msg { return due{of} })
+}
+
 // say shows a line until the next key.
 func (p *prompt) say(bad bool, text string) { p.says, p.bad = text, bad }
 
