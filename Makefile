@@ -59,7 +59,7 @@ check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz packa
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestCrash ./internal/cli/install
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^(TestCrash|TestRepeatedAfterAKill)$$' ./internal/cli/install ./internal/state/gsd
 
 # A run begun by the gl of before records had groups is finished by this one.
 two-binaries:
