@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/state/contracts"
@@ -100,7 +101,7 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 		}
 		return app.IO.JSON(r)
 	}
-	d := &debugPrinter{app.IO, now}
+	d := &debugPrinter{app.IO, now, lane.ReadStatus(pr.Runs.Files.Dir())}
 	if r.Slice != nil {
 		d.slice(p, r.Slice)
 	} else {
@@ -143,7 +144,7 @@ func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSO
 	if asJSON {
 		return app.IO.JSON(r)
 	}
-	d := &debugPrinter{app.IO, now}
+	d := &debugPrinter{app.IO, now, lane.ReadStatus(pr.Runs.Files.Dir())}
 	d.task(r.Task, recs)
 	d.hold(r.Hold)
 	d.git(r)
@@ -168,6 +169,7 @@ func taskRecords(app *cmdutil.App, pr *project.Project, id string,
 type debugPrinter struct {
 	io  *iostreams.Streams
 	now time.Time
+	s   lane.Status
 }
 
 // title prints the first line of a report.
@@ -204,7 +206,7 @@ func (d *debugPrinter) slice(p *plan.Plan, s *debugreport.Slice) {
 	d.section("Attempts")
 	for _, rec := range s.Records {
 		d.line("%s", attempttext.Line(p.State(s.ID), rec, d.now))
-		for _, line := range attempttext.Proof(rec) {
+		for _, line := range attempttext.Proof(rec, d.s) {
 			d.line("  %s", line)
 		}
 	}

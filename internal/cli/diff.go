@@ -76,6 +76,9 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)
 	if none := new(worktree.Unavailable); errors.As(err, &none) {
+		if none.NoRepository {
+			return err
+		}
 		return errors.New("slices are built in the checkout here (" + none.Reason +
 			"): git diff shows what isn't committed")
 	}

@@ -265,7 +265,7 @@ func adHocPlace(ctx context.Context, app *cmdutil.App) (*project.Project, error)
 		return nil, err
 	}
 	if top == "" {
-		return nil, fmt.Errorf("%s isn't in a git repository: run git init", pr.Root)
+		return nil, fmt.Errorf("%s isn't in a git repository: run %s", pr.Root, worktree.BeginRepository)
 	}
 	return pr, nil
 }

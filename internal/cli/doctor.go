@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,9 @@ you should, because it is wrong (a warning); and what is good to know (a note). 
 --fix fixes what is safe to fix, and lists what it did: it removes temporary files of dead processes and environments of
 attempts that have ended, settles attempts whose gl process is gone, and writes STATE.md and .greenlight/.gitignore.
 
-Exit codes: 0 no errors found; 1 errors found, or no project; 2 wrong usage.`,
+Without a project, only git, tmux and the agent are checked.
+
+Exit codes: 0 no errors found; 1 errors found; 2 wrong usage.`,
 		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.group == \"must\")'",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -45,6 +48,9 @@ Exit codes: 0 no errors found; 1 errors found, or no project; 2 wrong usage.`,
 
 func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	pr, err := app.Project()
+	if (errors.Is(err, project.ErrNoProject) || errors.Is(err, project.ErrNoState)) && !fix {
+		pr, err = machine(app)
+	}
 	if err != nil {
 		return err
 	}
@@ -76,6 +82,16 @@ func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	return err
 }
 
+// machine returns a place without a project, for the checks of this machine.
+func machine(app *cmdutil.App) (*project.Project, error) {
+	dir, err := app.Dir()
+	if err != nil {
+		return nil, err
+	}
+	app.IO.Message(`there is no Greenlight project here, so only git, tmux and the agent are checked: gl do "TEXT" or gl init begins one`)
+	return project.OpenRuns(dir)
+}
+
 // fixProject fixes what is safe to fix and returns what it did. A fix that fails is a warning.
 func fixProject(ctx context.Context, io *iostreams.Streams, pr *project.Project) []string {
 	var did []string
@@ -103,8 +119,13 @@ func printReport(io *iostreams.Streams, r *doctor.Report) {
 	for _, did := range r.Fixed {
 		io.Printf("fixed: %s\n", sanitize.Text(did))
 	}
-	if len(r.Findings) == 0 {
-		io.Printf("No problems found in %s\n", words.Count(r.Slices, "slice"))
+	switch {
+	case len(r.Findings) > 0:
+	case r.Format == project.NoFormat:
+		io.Printf("No problems found\n")
+		return
+	default:
+		io.Printf("No problems found in %s\n", words.Count(r.Slices, r.Noun))
 		return
 	}
 	first := len(r.Fixed) == 0

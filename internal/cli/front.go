@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
+	"greenlight/internal/workspace/worktree"
 )
 
 // A frontDoc is what gl alone shows: where it was called, and what comes next.
@@ -54,8 +56,8 @@ const (
 func withFront(app *cmdutil.App, root *cobra.Command) {
 	asJSON := false
 	root.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	root.RunE = func(*cobra.Command, []string) error {
-		doc := readFront(app, time.Now())
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		doc := readFront(c.Context(), app, time.Now())
 		if asJSON {
 			return app.IO.JSON(doc)
 		}
@@ -66,7 +68,7 @@ func withFront(app *cmdutil.App, root *cobra.Command) {
 
 // readFront looks where gl was called. It writes nothing, and what can't be read is a problem to
 // show.
-func readFront(app *cmdutil.App, now time.Time) *frontDoc {
+func readFront(ctx context.Context, app *cmdutil.App, now time.Time) *frontDoc {
 	doc := &frontDoc{SchemaVersion: 1, Place: inDirectory, Lines: []string{}, Next: []nextCommand{}}
 	dir, err := app.Dir()
 	if err != nil {
@@ -82,12 +84,15 @@ func readFront(app *cmdutil.App, now time.Time) *frontDoc {
 		return doc
 	}
 	if err == nil {
-		err = doc.project(app, root, now)
+		err = doc.project(ctx, app, root, now)
 	}
 	switch {
 	case err == nil:
 	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState):
 		doc.Next = begin(doc.Place, app.Inside())
+		if doc.Place == inRepository && !app.Inside() {
+			doc.firstOf(ctx, app)
+		}
 	default:
 		doc.Place, doc.Root = inProject, &root
 		doc.problem(err)
@@ -96,13 +101,27 @@ func readFront(app *cmdutil.App, now time.Time) *frontDoc {
 	return doc
 }
 
+// firstOf puts what gl do would be refused for in a repository before the commands to begin with.
+func (d *frontDoc) firstOf(ctx context.Context, app *cmdutil.App) {
+	err := worktree.CheckGit(ctx)
+	if err == nil {
+		var pr *project.Project
+		if pr, err = taskProject(ctx, app); err == nil {
+			_, err = pr.OpenWorktrees(ctx)
+		}
+	}
+	if err != nil {
+		d.Lines = append(d.Lines, sanitize.Line("before gl do: "+err.Error()))
+	}
+}
+
 func (d *frontDoc) problem(err error) {
 	text := sanitize.Line(err.Error())
 	d.Problem = &text
 }
 
 // project adds the state of a project. Without any state it adds the tasks that run there.
-func (d *frontDoc) project(app *cmdutil.App, root string, now time.Time) error {
+func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, now time.Time) error {
 	pr, err := app.Project()
 	if errors.Is(err, project.ErrNoState) {
 		if tasks, openErr := app.AnyProject(); openErr == nil {
@@ -130,10 +149,21 @@ func (d *frontDoc) project(app *cmdutil.App, root string, now time.Time) error {
 		leader, err := pr.Runs.Control.Leader()
 		s := standing{p: p, counts: counts, own: pr.Slices != nil, inside: app.Inside(),
 			builds: app.Getenv("GL_SLICE"), launching: err == nil && leader != "",
-			refuses: pr.ConfigErr != nil, slots: pr.Slots(), agents: pr.Config.Agent}
+			refuses: pr.ConfigErr != nil, noGit: inNoRepository(ctx, v), slots: pr.Slots(), agents: pr.Config.Agent}
 		d.Next = s.next()
 	}
 	return nil
+}
+
+// inNoRepository reports whether a project's slices are built in the checkout because there is no
+// repository.
+func inNoRepository(ctx context.Context, pr *project.Project) bool {
+	if pr.Slices == nil {
+		return false
+	}
+	_, err := pr.Worktrees(ctx)
+	none := new(worktree.Unavailable)
+	return errors.As(err, &none) && none.NoRepository
 }
 
 // summary returns the counts of one system in a line: "shop: 5 done, 1 failed, 3 ready.".

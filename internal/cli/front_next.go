@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/show/view"
+	"greenlight/internal/workspace/worktree"
 )
 
 // begin returns the commands to begin with where no project is.
@@ -17,7 +18,7 @@ func begin(place string, inside bool) []nextCommand {
 	case place != inRepository && inside:
 		return []nextCommand{demo}
 	case place != inRepository:
-		return []nextCommand{demo, {"git init && git add . && git commit -m start",
+		return []nextCommand{demo, {worktree.BeginRepository,
 			`begin here; then gl do "TEXT" has an agent do a task`}}
 	case inside: // an agent starts no agents
 		return []nextCommand{{"gl init --no-agent", "create a project's files"}, demo}
@@ -36,6 +37,7 @@ type standing struct {
 	inside    bool   // an agent asks
 	builds    string // the slice that this agent builds; "" for none
 	launching bool   // a run is under way, which launches what gets ready
+	noGit     bool   // built in the directory itself, which is in no repository
 	refuses   bool   // config.json has errors, so nothing is launched
 	slots     int
 	agents    []string // in order of preference
@@ -82,7 +84,8 @@ func (s standing) all() (list []nextCommand) {
 	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice")
 	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
 	add(s.done() && person, "gl report", "what was built, and what it cost")
-	add(s.done() && s.own && person, `gl do "TEXT"`, "have an agent do another task; gl add-slice plans it instead")
+	add(s.done() && s.noGit && person, worktree.BeginRepository, `then gl do "TEXT" works here, and gl undo`)
+	add(s.done() && s.own && !s.noGit && person, `gl do "TEXT"`, "have an agent do another task; gl add-slice plans it instead")
 	add(s.done() && s.own, `gl add-slice "NAME"`, "add the next slice")
 	add(c.Blocked > 0 && wait+c.Running+c.Merging+c.Ready == 0, "gl why", "what keeps each from going on")
 	add(c.Ready > 0 && !s.launching && person, "gl slice --dry-run", "show what would be launched")
@@ -106,6 +109,9 @@ func (s standing) building() string {
 	n := s.counts.Ready
 	text := "build " + words.Count(n, "ready "+s.p.Snapshot.Noun) + " with " +
 		strings.Join(s.agents, ", ")
+	if s.noGit {
+		return text + " in this directory itself, which is in no git repository"
+	}
 	if n > 1 && s.slots > 1 {
 		text += fmt.Sprintf(", %d at a time", min(n, s.slots))
 	}

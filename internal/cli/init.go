@@ -202,8 +202,8 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 		return nil
 	}
 	if top, err := git.Root(ctx, root); err != nil || top == "" {
-		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no git repository here, so agents will work in this directory itself, and nothing is merged, tested on a merge "+
-			"or can be undone. Run git init and commit for that", 2))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no git repository here, so agents will work in this directory itself: nothing is tested on a merge, "+
+			"and there is no diff and no undo. To change that: "+worktree.BeginRepository, 2))
 		return nil
 	}
 	if _, err := pr.OpenWorktrees(ctx); errors.Is(err, worktree.ErrNoCommit) {

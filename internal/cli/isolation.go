@@ -60,9 +60,7 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 		if err := w.unconfined(none.Reason); err != nil {
 			return nil, err
 		}
-		if w.pr.Config.Git.Asked || !none.NoRepository {
-			w.app.IO.Message("isolation is shared: %s", none.Reason)
-		}
+		w.noteCheckout(none)
 		return nil, nil
 	}
 	if errors.Is(err, worktree.ErrNoCommit) && !w.pr.Config.Git.Asked {
@@ -95,6 +93,16 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 		return nil, err
 	}
 	return repo, w.noteUnseen(ctx)
+}
+
+// noteCheckout says that agents work in the checkout, and why. Without a repository, once is enough.
+func (w *workplaces) noteCheckout(none *worktree.Unavailable) {
+	switch text := fmt.Sprintf("note: agents work in %s itself, which is in no git repository: nothing is tested on a merge, and there is no diff and no undo", w.pr.Root); {
+	case w.pr.Config.Git.Asked || !none.NoRepository:
+		w.app.IO.Message("isolation is shared: %s", none.Reason)
+	case !w.copied && w.pr.Runs.Files.FirstTime(text):
+		w.app.IO.Message("%s", sanitize.Text(text))
+	}
 }
 
 // each names what has its own worktree.

@@ -468,7 +468,7 @@ func allDone(p *plan.Plan) bool { return p.Done == p.Total && p.Total > 0 }
 
 func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
 	out.Printf("%s\n", unready(p))
-	leftOver(out, p)
+	leftOver(out, p, "")
 }
 
 // unready returns a message: nothing is ready, or all is complete.

@@ -155,7 +155,7 @@ func TestOneAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	var drained bytes.Buffer
-	leftOver(iostreams.New(nil, &drained, io.Discard, nil), p)
+	leftOver(iostreams.New(nil, &drained, io.Discard, nil), p, "")
 	plain := func(_ term.Color, s string) string { return s }
 	frame, err := board.Still(board.Config{Project: pr, Paint: plain,
 		Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)

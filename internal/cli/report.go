@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/term"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/core/plan"
+	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/show/report"
 )
 
@@ -39,7 +39,7 @@ func newReport(app *cmdutil.App) *cobra.Command {
 timeline, and what is next. Runs that began less than an hour after the previous one are reported together.
 
 Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict, what you have to do,
-and its path are printed. With --format html, md or json it is printed.
+a line for each slice, what is next, and its path are printed. With --format html, md or json it is printed.
 
 Links lead to the records, in Markdown by their paths from the project's root.
 
@@ -112,28 +112,39 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 		return err
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2))
-	printToDo(app, d.ToDo())
-	app.IO.Printf("%s\n", sanitize.Text(path))
+	printBrief(app.IO, d)
+	app.IO.Printf("\n%s\n", sanitize.Text(path))
 	if o.open {
 		return openInBrowser(ctx, app, path)
 	}
 	return nil
 }
 
-// mostToDo is how many lines of what is to be done are printed; the report has all of them.
-const mostToDo = 10
+// mostBrief is how many lines of a section are printed; the report has all of them.
+const mostBrief = 10
 
-// printToDo prints what a person has to do, with the commands.
-func printToDo(app *cmdutil.App, list []report.Item) {
-	for _, it := range list[:min(len(list), mostToDo)] {
-		text := it.Text
-		if len(it.Next) > 0 {
-			text += ": " + strings.Join(it.Next, plan.Then)
+// printBrief prints the report in short: what a person has to do, a line for each slice, and what
+// is next.
+func printBrief(out *iostreams.Streams, d *report.Document) {
+	for _, s := range d.Brief() {
+		if s.Title != "" {
+			out.Printf("\n%s\n", out.Paint(term.Bold, s.Title))
+		} else {
+			out.Printf("\n")
 		}
-		app.IO.Printf("%s\n", term.WrapColumn("  "+sanitize.Line(it.ID)+"  ", sanitize.Line(text), app.IO.Width()))
-	}
-	if n := len(list) - mostToDo; n > 0 {
-		app.IO.Printf("  and %d more in the report\n", n)
+		for _, l := range s.Lines[:min(len(s.Lines), mostBrief)] {
+			head := ""
+			if s.Title != "" {
+				head = "  "
+			}
+			if l.ID != "" {
+				head += sanitize.Line(l.ID) + "  "
+			}
+			out.Printf("%s\n", term.WrapColumn(head, sanitize.Line(l.Text), out.Width()))
+		}
+		if n := len(s.Lines) - mostBrief; n > 0 {
+			out.Printf("  and %d more in the report\n", n)
+		}
 	}
 }
 

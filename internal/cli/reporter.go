@@ -43,6 +43,7 @@ type reporter struct {
 	shown   bool
 	plan    *plan.Plan
 	greeted bool
+	said    string          // the last line printed
 	pace    func() eta.Pace // how long slices take
 }
 
@@ -92,6 +93,7 @@ func endedLine(rec *attempt.Record, p *plan.Plan, more string) line {
 func (t *reporter) print(l line) {
 	out := t.app.IO
 	l.text = sanitize.Text(l.text)
+	t.said = l.text
 	switch w := out.Width(); {
 	case w == 0 || l.command:
 	case strings.HasPrefix(l.text, belowIndent):
@@ -376,7 +378,11 @@ func (t *reporter) agentLine(rec *attempt.Record) line {
 	case slices.Contains(rec.Job.Argv, rehearsal.Command):
 		return uncolored("the agent is built in, and costs nothing")
 	case flags != "":
-		return uncolored(fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change))
+		text := fmt.Sprintf("%s asks for no permission (%s)%s; to change that: %s", name, flags, confined, change)
+		if !t.cfg.Project.Runs.Files.FirstTime(text) {
+			return line{}
+		}
+		return uncolored(text)
 	case slices.Contains(a.Keys, agent.FlagsSetting):
 		return uncolored(fmt.Sprintf("%s works with %s%s (%s)", name, shellLine(t.cfg.Project.Config.Flags), confined, agent.FlagsSetting))
 	}
@@ -413,17 +419,18 @@ func (t *reporter) summary(res *scheduler.Result) {
 		app.IO.Printf("%s\n", nothingYet(p))
 		return
 	}
-	leftOver(app.IO, p)
+	leftOver(app.IO, p, t.said)
 	for _, why := range res.Barred {
 		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
 	}
 	if t.cfg.Tools.Lane != nil {
-		if text := t.mergedText(res); text != "" {
-			app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+		merged := t.mergedText(res)
+		if merged != "" {
+			app.IO.Printf("%s\n", term.Wrap("  "+merged, app.IO.Width(), 4))
 		}
 		tellUndelivered(app.IO, res.Lane)
 		repo := t.cfg.Tools.Lane.Repo
-		if t.cfg.Project.Config.Git.Deliver == project.DeliverMerge && otherBranchText(repo) != "" && len(res.Ended) > 0 { // the start of the run said it in full
+		if t.cfg.Project.Config.Git.Deliver == project.DeliverMerge && otherBranchText(repo) != "" && merged != "" { // the start of the run said it in full
 			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
 		}
 	}
@@ -464,29 +471,33 @@ func (t *reporter) summary(res *scheduler.Result) {
 	t.sentence(res)
 }
 
-// mergedText tells where the work of a run of named slices is now; "" for other runs, whose report
-// has it.
+// mostNamed is how many merged slices the end of a run names; more are counted.
+const mostNamed = 5
+
+// mergedText tells where the work of the run is now; "" if nothing was merged.
 func (t *reporter) mergedText(res *scheduler.Result) string {
 	target := ""
 	var ids []string
 	for _, r := range res.Ended {
 		if g := r.Landing; g != nil && g.Target != "" && r.Judged.Outcome.Traits().Success &&
-			slices.Contains(t.cfg.Scope.IDs, r.ID.Slice) &&
 			!slices.Contains(res.Lane.Waiting(), r.ID.Slice) &&
 			res.Lane.PullRequest == nil {
 			target, ids = worktree.Short(g.Target), append(ids, r.ID.Slice)
 		}
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 || t.cfg.Project.Away { // what makes the copy says where its work is
 		return ""
 	}
 	flags := res.Plan.Snapshot.Flags
-	id, it := ids[0], "it"
+	id, it, what := ids[0], "it", strings.Join(ids, ", ")
 	if len(ids) > 1 {
 		id, it = "ID", "one"
 	}
+	if len(ids) > mostNamed {
+		what = words.Count(len(ids), res.Plan.Snapshot.Noun)
+	}
 	return sanitize.Line(fmt.Sprintf("Merged into %s: %s; gl diff %s%s shows %s, gl undo %s%s takes %[5]s back",
-		target, words.Some(ids), id, flags, it, id, flags))
+		target, what, id, flags, it, id, flags))
 }
 
 // unverified names the slices of this run that no tests have verified, and how to change that; ""
@@ -527,9 +538,9 @@ func (t *reporter) sentence(res *scheduler.Result) {
 	// a rehearsal costs nothing
 	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) {
 		if res.Spent.CostUSD == nil {
-			text += " Cost unknown."
+			text += " Cost of this run: unknown."
 		} else {
-			text += " Cost: " + res.Spent.Text() + "."
+			text += " Cost of this run: " + res.Spent.Text() + "."
 		}
 	}
 	out.Printf("%s\n", out.Paint(color, term.Wrap(text, out.Width(), 2)))
@@ -573,15 +584,20 @@ func totals(p *plan.Plan) string {
 	return s
 }
 
-// leftOver prints why each slice isn't done, starting with those that block others.
-func leftOver(out *iostreams.Streams, p *plan.Plan) {
+// leftOver prints why each slice isn't done, starting with those that block others. A cause that
+// the line above has just said isn't repeated.
+func leftOver(out *iostreams.Streams, p *plan.Plan, said string) {
 	now := time.Now()
 	for _, ids := range [][]string{
 		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown, p.Lists.Running, p.Lists.Landing,
 		p.Lists.Ready, p.Lists.Blocked,
 	} {
 		for _, id := range ids {
-			text := "  " + sanitize.Text(p.Why(id, now).String())
+			why := p.Why(id, now)
+			if why.State != "waiting" && strings.HasPrefix(said, id+" ") && strings.Contains(said, why.Cause) && len(why.Next) > 0 {
+				why.Cause = ""
+			}
+			text := "  " + sanitize.Text(why.String())
 			out.Printf("%s\n", term.Wrap(text, out.Width(), 4))
 		}
 	}

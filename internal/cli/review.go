@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/git"
@@ -126,7 +127,7 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 	f := r.inbox.Facts(ctx, w)
 	if w.Last != nil {
 		line(2, sanitize.Line(attempttext.Line(nil, w.Last, time.Now())))
-		for _, text := range slices.Concat(attempttext.Proof(w.Last), attempttext.Trouble(w.Last)) {
+		for _, text := range slices.Concat(attempttext.Proof(w.Last, lane.Status{}), attempttext.Trouble(w.Last)) {
 			line(2, sanitize.Line(text))
 		}
 	}

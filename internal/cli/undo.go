@@ -88,11 +88,11 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 		app.IO.Printf("%s is taken back; %s\n", id, tests)
 	} else {
 		app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
-		app.IO.Message("gl slice builds it again, gl remove %s drops it", id)
+		app.IO.Message("%s again, gl remove%s %s drops it", startText(pr, "it"), pr.Flags(), id)
 	}
 	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	if len(status.Waiting()) == 0 {
-		app.IO.Printf("Merged into %s\n", worktree.Short(l.Repo.Target()))
+		app.IO.Printf("The revert is merged into %s\n", worktree.Short(l.Repo.Target()))
 	}
 	tellUndelivered(app.IO, status)
 	return nil

@@ -109,7 +109,13 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 		return err
 	}
 	doc := verifyDoc{SchemaVersion: 1, Green: true, Checks: []verifyCheck{}}
+	busy := app.IO.Progress("looking at what was merged")
+	l.Told = func(line string) {
+		busy.Step(sanitize.Text(line))
+		app.IO.Detail("%s", sanitize.Text(line))
+	}
 	tell := func(c *lane.Check) {
+		busy.Clear()
 		doc.Green = doc.Green && c.Green() && !c.Belied()
 		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice),
 			jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
@@ -128,6 +134,7 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	default:
 		c, err = l.CheckSlice(ctx, id)
 	}
+	busy.Done()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/eventtext"
@@ -126,8 +127,9 @@ func whyTask(app *cmdutil.App, id string) error {
 	}
 	last := recs[0]
 	app.IO.Printf("%s\n", wrapped(app.IO, term.Bold, sanitize.Line(work+": "+last.ID.Title), 2))
+	target := lane.ReadStatus(pr.Runs.Files.Dir())
 	for _, rec := range recs {
-		printAttempt(app.IO, nil, rec, time.Now())
+		printAttempt(app.IO, nil, rec, target, time.Now())
 	}
 	if g := last.Landing; g != nil && g.Commit != "" && last.Since.Undone == nil {
 		app.IO.Printf("gl diff %s shows it, gl undo %[1]s takes it back\n", sanitize.Text(work))
@@ -136,9 +138,10 @@ func whyTask(app *cmdutil.App, id string) error {
 }
 
 // printAttempt prints what came of an attempt.
-func printAttempt(out *iostreams.Streams, st *plan.State, rec *attempt.Record, now time.Time) {
+func printAttempt(out *iostreams.Streams, st *plan.State, rec *attempt.Record, target lane.Status,
+	now time.Time) {
 	out.Printf("%s\n", wrapped(out, outcomeColor(rec), "  "+attempttext.Line(st, rec, now), 4))
-	for _, line := range slices.Concat(attempttext.Proof(rec), attempttext.Work(rec)) {
+	for _, line := range slices.Concat(attempttext.Proof(rec, target), attempttext.Work(rec)) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 	}
 }
@@ -234,13 +237,14 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for i, hop := range p.Hops(id, now) {
 		out.Printf("%s\n", wrapped(out, "", strings.Repeat("  ", i+1)+hop, 2*i+4))
 	}
+	landed := facts.Upstream(ctx, pr, p)
 	for _, rec := range recs {
-		printAttempt(out, p.State(id), rec, now)
+		printAttempt(out, p.State(id), rec, landed, now)
 	}
 	for _, text := range happened(pr, id, now) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))
 	}
-	switch landed := facts.Upstream(ctx, pr, p); {
+	switch {
 	case p.State(id).Class != plan.Done || landed.Has(id):
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
 		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))

@@ -87,7 +87,7 @@ Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
 	flags.IntVar(&f.slots, "slots", max(1, runtime.NumCPU()/2), "run at most `N` jobs at once")
 	flags.StringSliceVar(&f.agents, "agent", nil,
 		"offer the agent `NAME` (default: all that are found)")
-	flags.StringSliceVar(&f.labels, "label", nil, "have the label `NAME`: slices with labels go to workers that have them")
+	flags.StringSliceVar(&f.labels, "label", nil, "have the label `NAME`, besides the system and processor (linux, arm64): slices with labels go to workers that have them")
 	flags.StringVar(&f.include, "include", "", "bring along the files in `DIR` that git doesn't have")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	flags.IntVar(&f.disk, "disk", 20, "use at most `GB` of disk")

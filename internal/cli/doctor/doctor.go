@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -56,6 +57,9 @@ func checks() []check {
 		{"sandbox", checkSandbox},
 	}
 }
+
+// ofMachine are the checks that need no project.
+var ofMachine = []string{"agent", "tools", "alias"}
 
 // A fix fixes one kind of problem. It returns what it did, one line each.
 type fix struct {
@@ -164,7 +168,8 @@ type Report struct {
 	Warnings      int       `json:"warnings" jsonschema:"minimum=0"`
 	Notes         int       `json:"notes" jsonschema:"minimum=0"`
 
-	Slices int `json:"-"` // how many were checked
+	Slices int    `json:"-"` // how many were checked
+	Noun   string `json:"-"` // what they are called
 }
 
 func (r *Report) add(f Finding) {
@@ -191,15 +196,19 @@ type Options struct {
 	Begin   func(check string) // called before each check
 }
 
-// Check runs all checks. It changes nothing.
+// Check runs all checks; without a project's state, those of the machine. It changes nothing.
 func Check(ctx context.Context, pr *project.Project, o Options) (*Report, error) {
 	x, err := newExam(ctx, pr, o)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{SchemaVersion: 1, Root: pr.Root, Format: pr.Tracker.Traits().Format,
-		Findings: []Finding{}, Fixed: []string{}, Slices: len(x.p.States)}
+		Findings: []Finding{}, Fixed: []string{}, Slices: len(x.p.States),
+		Noun: cmp.Or(x.p.Snapshot.Noun, plan.Slice)}
 	for _, c := range checks() {
+		if pr.Stateless() && !slices.Contains(ofMachine, c.name) {
+			continue
+		}
 		o.Begin(c.name)
 		findings := x.reported(c.name)
 		if c.run != nil {

@@ -6,16 +6,22 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
+	"greenlight/internal/run/workers"
 	"greenlight/internal/state/statedir"
+	"greenlight/internal/workspace/git"
 )
 
 // checkLinks reports files of the state that gl neither reads nor writes: symbolic links, pipes and
 // devices.
 func checkLinks(x *exam) []Finding {
 	var all []Finding
+	exchange := filepath.Join(workers.Dir(x.pr.Runs.Files.Dir()), git.ExchangeName)
 	for _, dir := range durable.StateDirs() {
 		_ = filepath.WalkDir(filepath.Join(x.pr.Root, dir),
 			func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() && path == exchange {
+					return fs.SkipDir // git's, with links of gl's to its refs
+				}
 				if err != nil || d.IsDir() || d.Type().IsRegular() {
 					return nil // reported by the check that needs it
 				}

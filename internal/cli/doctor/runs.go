@@ -33,6 +33,9 @@ func checkAttempts(x *exam) []Finding {
 			all = append(all, fixable(path, "leftover of a settled attempt").of(r.ID.Slice))
 		case dead:
 			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.ID.N, r.ID.Slice)).of(r.ID.Slice))
+		case r.Life.Unserved():
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, and gl serve isn't running", r.ID.N, r.ID.Slice, r.Life.Remote.Place()),
+				"gl serve").of(r.ID.Slice))
 		case r.Life.Elsewhere() != "":
 			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.ID.N, r.ID.Slice, r.Life.Elsewhere()),
 				"gl retry --abandon "+r.ID.Label()+" if that is gone").of(r.ID.Slice))

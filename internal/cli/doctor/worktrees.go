@@ -34,6 +34,9 @@ func checkWorktrees(x *exam) []Finding {
 	case errors.As(err, &none) && wanted && (x.pr.Config.Git.Asked || !none.NoRepository):
 		return []Finding{found(Warning, "",
 			"slices are built in the checkout, not in worktrees: "+sanitize.Line(none.Reason), "")}
+	case errors.As(err, &none) && wanted && x.pr.Slices != nil:
+		return []Finding{found(Note, "", "agents work in this directory itself, which is in no git repository: nothing is tested on a merge, and there is no diff and no undo",
+			worktree.BeginRepository)}
 	case errors.As(err, &none):
 		return nil
 	case err != nil:
@@ -124,7 +127,11 @@ func specialFiles(repo *worktree.Repo) (all []Finding) {
 func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
 	var all []Finding
 	var branches, wips []string
+	tried, _ := x.pr.Runs.Index() // what can't be read is reported elsewhere
 	for _, l := range left {
+		if (l.Kind == worktree.LeftBranch || l.Kind == worktree.LeftWIP) && len(tried[l.Slice]) > 0 {
+			continue // work of earlier attempts, as of what was taken back
+		}
 		path := sanitize.Line(l.Path)
 		switch l.Kind {
 		case worktree.LeftWorktree:

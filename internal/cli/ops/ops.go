@@ -47,8 +47,10 @@ func atWork(st *plan.State) error {
 	switch {
 	case !a.Live():
 		return taken("attempt %d of %s isn't settled, and its gl process vanished: run gl doctor --fix", a.N, st.ID)
-	case a.Where != "":
-		return taken("%s is being worked on by attempt %d (%s) %s, where gl can't look. If that is gone, run gl retry --abandon %s", st.ID, a.N, a.Agent, a.Where, st.ID)
+	case a.Where.Unserved:
+		return taken("%s is being worked on by attempt %d (%s) %s, and gl serve isn't running: run gl serve", st.ID, a.N, a.Agent, a.Where.Text)
+	case a.Where.Text != "":
+		return taken("%s is being worked on by attempt %d (%s) %s, where gl can't look. If that is gone, run gl retry --abandon %s", st.ID, a.N, a.Agent, a.Where.Text, st.ID)
 	}
 	if a.Phase == plan.Queued {
 		help := "gl status shows how far it is"

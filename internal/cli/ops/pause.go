@@ -68,8 +68,8 @@ func stillAtWork(pr *project.Project, st *plan.State, who attempt.Claimant,
 	now time.Time) []string {
 	if a := st.Attempt; a.Live() {
 		end := "gl stop " + st.ID + " ends it"
-		if a.Where != "" {
-			end = "it runs " + a.Where + ", and can only be stopped there"
+		if a.Where.Text != "" {
+			end = "it runs " + a.Where.Text + ", and can only be stopped there"
 		}
 		return []string{fmt.Sprintf("attempt %d (%s) is still working on %s: %s", a.N,
 			a.Agent, st.ID, end)}

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/attemptlog"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/show/eventtext"
@@ -396,7 +397,7 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 		}
 		if waits.Last != nil {
 			page.Work.Output = attempttext.Output(waits.Last)
-			page.Work.Proof = append(attempttext.Proof(waits.Last), attempttext.Trouble(waits.Last)...)
+			page.Work.Proof = append(attempttext.Proof(waits.Last, lane.Status{}), attempttext.Trouble(waits.Last)...)
 		}
 	} else {
 		page.Work.Facts.Diff = in.Diff(ctx, st.ID)
@@ -410,9 +411,10 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	} else if page.Card != nil {
 		page.Card.noLines()
 	}
+	target := facts.Lane(pr, p)
 	for _, rec := range recs {
 		page.Work.Attempts = append(page.Work.Attempts, attemptLine{rec.ID.N,
-			attempttext.Line(st, rec, now), append(attempttext.Proof(rec), attempttext.Work(rec)...)})
+			attempttext.Line(st, rec, now), append(attempttext.Proof(rec, target), attempttext.Work(rec)...)})
 	}
 	if st.Class == plan.Active && st.Attempt.HasSlot() {
 		text, _ := json.Marshal(seen)

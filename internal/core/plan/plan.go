@@ -139,9 +139,15 @@ func (st *State) heedBudget(s *Snapshot) {
 // unseen warns about attempts whose state can't be determined from here, even those at tasks:
 // they all take slots.
 func (p *Plan) unseen() {
+	var unserved []string
 	for _, i := range p.undone { // an item with an open attempt isn't done
 		p.warnUnseen(p.States[i].ID, p.States[i].Attempt)
+		if a := p.States[i].Attempt; a.Open() && a.Where.Unserved {
+			unserved = append(unserved, p.States[i].ID)
+		}
 	}
+	warnOf(p, "gl serve isn't running, and workers have %s: their agents go on, and the next gl serve continues with them. "+
+		"Run "+serve, unserved)
 	for i := range p.Snapshot.Tasks {
 		p.warnUnseen(p.Snapshot.Tasks[i].Name(), p.Snapshot.Tasks[i].Attempt)
 	}
@@ -149,17 +155,19 @@ func (p *Plan) unseen() {
 
 // warnReverted names the items of which the records say otherwise than their files.
 func (p *Plan) warnReverted() {
-	warn := func(format string, ids []string) {
-		const most = 5
-		if len(ids) > 0 {
-			shown := strings.Join(ids[:min(len(ids), most)], ", ") + words.More(len(ids)-most)
-			p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf(format, shown)})
-		}
-	}
-	warn("merged, but the slice file says otherwise (did git stash or git checkout revert it?): %s. "+
+	warnOf(p, "merged, but the slice file says otherwise (did git stash or git checkout revert it?): %s. "+
 		"Counted as complete: gl doctor --fix writes the file again, gl retry ID reopens the slice", p.Reverted())
-	warn("complete by the slice file alone, nothing of it was merged (did git stash pop bring the file back?): %s. "+
+	warnOf(p, "complete by the slice file alone, nothing of it was merged (did git stash pop bring the file back?): %s. "+
 		"Counted as open: gl state set ID status=complete completes the slice", p.reverted(false))
+}
+
+// warnOf warns of items, if there are any.
+func warnOf(p *Plan, format string, ids []string) {
+	const most = 5
+	if len(ids) > 0 {
+		shown := strings.Join(ids[:min(len(ids), most)], ", ") + words.More(len(ids)-most)
+		p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf(format, shown)})
+	}
 }
 
 // Reverted are the items that have landed and whose files don't say so, in the tracker's order.

@@ -377,7 +377,7 @@ func (x explainer) active(st *State, r *Reason) {
 		r.Cause += fmt.Sprintf(", attempt %d with %s", a.N, a.Agent)
 		if a.Detail != "" {
 			r.Cause += ", which " + a.Detail
-		} else if a.Worker != "" && a.Where == "" {
+		} else if a.Worker != "" && a.Where.Text == "" {
 			r.Cause += " on worker " + a.Worker
 		}
 		if !a.Started.IsZero() {
@@ -392,10 +392,13 @@ func (x explainer) active(st *State, r *Reason) {
 			r.Cause += ", last heard " + Age(x.now.Sub(a.Heard)) + " ago"
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
-		if a.Where != "" {
+		if a.Where.Text != "" {
 			where, gone := a.unseen()
 			r.Cause += ", " + where + "; if " + gone + " is gone, the attempt can be abandoned"
 			r.Next = []string{"gl logs " + st.ID, abandon(st.ID)}
+		}
+		if a.Where.Unserved {
+			r.Next = append([]string{serve}, r.Next...)
 		}
 		return
 	}
@@ -436,16 +439,22 @@ func abandon(id string) string { return "gl retry --abandon " + id }
 // unseen says where an attempt runs whose state can't be determined from here, and what may be
 // gone.
 func (a *Attempt) unseen() (where, gone string) {
-	if a.Worker != "" {
-		return a.Where + ", which is silent: its agent goes on, and gl serve continues with it at the " +
+	switch {
+	case a.Where.Unserved:
+		return a.Where.Text + ", and gl serve isn't running: its agent goes on, and the next gl serve continues with it", "the worker"
+	case a.Worker != "":
+		return a.Where.Text + ", which is silent: its agent goes on, and gl serve continues with it at the " +
 			"next contact, or elsewhere after workers.lost_minutes", "the worker"
 	}
-	return a.Where + ", where gl can't look", "that"
+	return a.Where.Text + ", where gl can't look", "that"
 }
+
+// serve is the command that hears of workers.
+const serve = "gl serve"
 
 // warnUnseen warns about an open attempt whose state can't be determined from here.
 func (p *Plan) warnUnseen(label string, a *Attempt) {
-	if !a.Open() || a.Where == "" {
+	if !a.Open() || a.Where.Text == "" || a.Where.Unserved {
 		return
 	}
 	where, gone := a.unseen()

@@ -148,15 +148,19 @@ type Mark struct {
 	Session string `json:"session"`
 }
 
+// A Place is where an attempt runs, or ran, whose state can't be determined from here.
+type Place struct {
+	Text     string // "on host \"build-7\""; "" if the state is known
+	Unserved bool   // it is on a worker, and no gl serve runs that would hear of it
+}
+
 // An Attempt is the last attempt at an item.
 type Attempt struct {
-	N     int    // 1 for the first; counts all attempts, even held ones
-	Token string // the session token of the claim
-	Phase Phase
-	Dead  bool // unsettled, and proven to make no more progress: the next run settles it
-	// where it runs, or ran, if its state can't be determined from here: "on host \"build-7\"";
-	// otherwise ""
-	Where   string
+	N       int    // 1 for the first; counts all attempts, even held ones
+	Token   string // the session token of the claim
+	Phase   Phase
+	Dead    bool // unsettled, and proven to make no more progress: the next run settles it
+	Where   Place
 	Outcome Outcome  // of a settled attempt
 	Detail  string   // a short reason: "exit 7", "turn limit (200)"; of an open one, why no worker has it
 	After   Mark     // the item as settling left it

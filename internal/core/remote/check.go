@@ -16,7 +16,7 @@ func (m *Hello) check() error {
 		return fmt.Errorf("%d lacks are more than %d", len(m.Lacks), maxLabels)
 	}
 	return first(number(m.Boot), within("slots", int64(m.Slots), 0, MaxSlots), plain("os", m.OS),
-		plain("arch", m.Arch), words("agents", m.Agents, maxLabels), words("accounts", m.Accounts, maxLabels),
+		plain("arch", m.Arch), words("agents", m.Agents, maxLabels),
 		words("labels", m.Labels, maxLabels), words("sandbox", m.Sandbox, maxLabels),
 		inside("included file", m.Included...), m.State.check())
 }
@@ -106,12 +106,31 @@ func (m *Answer) check() error {
 		within("size of the errors", int64(len(m.Errors)), 0, MaxOutput))
 }
 
+func (m *Discard) check() error {
+	if len(m.Lineages) > mostDiscarded {
+		return fmt.Errorf("%d worktrees are more than %d", len(m.Lineages), mostDiscarded)
+	}
+	for _, l := range m.Lineages {
+		if err := lineage(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Merge) check() error {
+	if m == nil {
+		return nil
+	}
+	return first(commit("commit to merge", m.Commit), arguments("message", []string{m.Message}))
+}
+
 func (j *Job) check() error {
 	if j.Kind != Agent && j.Kind != Tests {
 		return fmt.Errorf("unknown kind of job %.40q", j.Kind)
 	}
 	return first(optional("system", j.System), optional("slice", j.Slice), within("n", int64(j.N), 0, maxLease),
-		lineage(j.Lineage), commit("commit", j.Commit), arguments("setup", j.Setup),
+		lineage(j.Lineage), commit("commit", j.Commit), j.Merge.check(), arguments("setup", j.Setup),
 		within("setup_limit_ms", j.SetupLimit, 0, 365*day), within("save_ms", j.Save, 0, day), j.Command.check(), j.Needs.check())
 }
 
@@ -130,7 +149,6 @@ func (c *Command) check() error {
 }
 
 func (n *Needs) check() error {
-	return first(optional("agent", n.Agent), optional("account", n.Account), optional("os", n.OS),
-		optional("arch", n.Arch), words("labels", n.Labels, maxLabels), optional("sandbox", n.Sandbox),
+	return first(optional("agent", n.Agent), words("labels", n.Labels, maxLabels), optional("sandbox", n.Sandbox),
 		arguments("caches", n.Caches), inside("file", n.Files...))
 }

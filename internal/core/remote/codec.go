@@ -73,6 +73,7 @@ var toWorker = []func() ToWorker{
 	func() ToWorker { return new(End) },
 	func() ToWorker { return new(Confirm) },
 	func() ToWorker { return new(Answer) },
+	func() ToWorker { return new(Discard) },
 }
 
 // Encode returns the message as it is sent. An error means that the message is invalid or too

@@ -13,7 +13,7 @@ const aCommit = "0123456789abcdef0123456789abcdef01234567"
 
 var aFence = Fence{Attempt: "S-01.3.20261124T004000Z-k2p9qx", Lease: 2}
 
-var aJob = Job{Kind: Agent, Slice: "S-01", N: 3, Lineage: "S-01.2", Commit: aCommit, Setup: []string{"make", "deps"},
+var aJob = Job{Kind: Agent, Slice: "S-01", N: 3, Lineage: "S-01.2", Commit: aCommit, Merge: &Merge{aCommit, "Merge it"}, Setup: []string{"make", "deps"},
 	Work: true, Command: Command{Program: "claude", Argv: []string{"claude", "-p", "gl slice\n🙂"}, Env: []string{"A=b"},
 		Limit: 60000, Talks: true}, Needs: Needs{Agent: "claude", Labels: []string{"gpu=a100"}, Files: []string{".env", "a/b.json"}}}
 
@@ -32,6 +32,7 @@ func samples() []Message {
 		&Withdraw{aFence, 8}, &Ack{aFence, 12}, &Say{Fence: aFence, Number: 1, Line: []byte("hi")},
 		&End{Fence: aFence, Kill: true, Reason: "gl stop"}, &Confirm{aFence, true},
 		&Answer{Fence: aFence, Number: 2, ExitCode: 1, Errors: []byte("no")},
+		&Discard{[]string{"S-01.2"}},
 	}
 }
 
@@ -82,8 +83,8 @@ func TestRefused(t *testing.T) {
 		"stage":          `{"kind":"beat","body":{"boot":1,"serial":0,"held":[{"attempt":"a","lease":1,"stage":"x"}]}}`,
 		"directory":      `{"kind":"ask","body":{"attempt":"a","lease":1,"number":1,"below":1,"argv":[],"dir":"../.."}}`,
 		"git directory":  `{"kind":"ask","body":{"attempt":"a","lease":1,"number":1,"below":1,"argv":[],"dir":".Git/x"}}`,
-		"many slots":     `{"kind":"hello","body":{"protocol":1,"boot":1,"slots":99999,"os":"linux","arch":"arm"}}`,
-		"label":          `{"kind":"hello","body":{"protocol":1,"boot":1,"os":"linux","arch":"arm","labels":["a\u001b[2J"]}}`,
+		"many slots":     `{"kind":"hello","body":{"protocol":2,"boot":1,"slots":99999,"os":"linux","arch":"arm"}}`,
+		"label":          `{"kind":"hello","body":{"protocol":2,"boot":1,"os":"linux","arch":"arm","labels":["a\u001b[2J"]}}`,
 		"larger than is": strings.Repeat(" ", MaxMessage+1),
 	} {
 		if m, err := either([]byte(data)); err == nil {
@@ -100,8 +101,8 @@ func TestRefused(t *testing.T) {
 
 // Of a worker with another version of the protocol nothing but that is known.
 func TestHelloOfAnotherVersion(t *testing.T) {
-	m, err := DecodeToCoordinator([]byte(`{"kind":"hello","body":{"protocol":2,"boot":3,"shoes":1,"slots":-1}}`))
-	if want := (&Hello{Protocol: 2, Boot: 3}); err != nil || !reflect.DeepEqual(m, want) {
+	m, err := DecodeToCoordinator([]byte(`{"kind":"hello","body":{"protocol":1,"boot":3,"shoes":1,"slots":-1}}`))
+	if want := (&Hello{Protocol: 1, Boot: 3}); err != nil || !reflect.DeepEqual(m, want) {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }

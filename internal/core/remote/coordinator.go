@@ -78,6 +78,8 @@ func (c *Coordinator) Step(now time.Duration, e CoordinatorEvent) []CoordinatorE
 		c.done(e)
 	case Kept:
 		c.kept(e)
+	case Unneeded:
+		c.unneeded(e)
 	case Answered:
 		c.answered(e.Answer)
 	}
@@ -145,7 +147,7 @@ func (t tenure) resume() {
 	}
 	switch {
 	case t.l.Stage == Placed && t.counts() && !t.l.Taken:
-		t.c.emit(Publish{f, t.l.Worker, t.l.Job.Commit})
+		t.publish()
 	case t.l.Stage == Ended:
 		t.close()
 	}
@@ -217,7 +219,11 @@ func (c *Coordinator) assign(e Assign) {
 	a.Leases = append(a.Leases, l)
 	c.attempts[a.Name] = a
 	c.persist(a)
-	c.emit(Publish{f, l.Worker, l.Job.Commit})
+	c.on(a, a.Current()).publish()
+}
+
+func (t tenure) publish() {
+	t.c.emit(Publish{t.fence(), t.l.Worker, t.l.Job.Commit, t.l.Job.Merge.Published()})
 }
 
 // unfit returns why the worker can't have the job, "" if it can.
@@ -403,6 +409,13 @@ func (c *Coordinator) kept(e Kept) {
 		c.send(e.Worker, &Confirm{Fence: e.Fence})
 	case l.Stage == Ended && !a.counts(l):
 		c.on(a, l).confirm()
+	}
+}
+
+// unneeded tells a worker which worktrees it may remove.
+func (c *Coordinator) unneeded(e Unneeded) {
+	if list := e.Lineages[:min(len(e.Lineages), mostDiscarded)]; len(list) > 0 && c.there(e.Worker) {
+		c.send(e.Worker, &Discard{list})
 	}
 }
 

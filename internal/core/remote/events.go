@@ -1,7 +1,7 @@
 package remote
 
 // CoordinatorEvent is what the coordinator's machine is told: Begin, Tick, FromWorker, Joined,
-// Revoked, SetDraining, Assign, Published, Speak, Stop, Abandon, Done, Kept, Answered.
+// Revoked, SetDraining, Assign, Published, Speak, Stop, Abandon, Done, Kept, Unneeded, Answered.
 type CoordinatorEvent interface{ coordinatorEvent() }
 
 // Begin is a machine's first event: it goes on with what it has on disk.
@@ -74,6 +74,13 @@ type Kept struct {
 	Worker string
 }
 
+// Unneeded says that no job will go on in worktrees that a worker has kept: their slices are
+// merged, or go on in other ones. It is said again while the worker has them.
+type Unneeded struct {
+	Worker   string
+	Lineages []string
+}
+
 // Answered answers the effect Run.
 type Answered struct{ Answer }
 
@@ -90,6 +97,7 @@ func (Stop) coordinatorEvent()        {}
 func (Abandon) coordinatorEvent()     {}
 func (Done) coordinatorEvent()        {}
 func (Kept) coordinatorEvent()        {}
+func (Unneeded) coordinatorEvent()    {}
 func (Answered) coordinatorEvent()    {}
 
 // CoordinatorEffect is what the coordinator's machine wants done, in the order of the slice that
@@ -125,6 +133,7 @@ type SendToWorker struct {
 type Publish struct {
 	Fence
 	Worker, Commit string
+	Merge          string // a commit of which the same is true; "" for none
 }
 
 // Forget takes the lease's rights and refs in the exchange back.

@@ -9,6 +9,7 @@ type Job struct {
 	N       int    `json:"n,omitempty"`      // the attempt's number
 	Lineage string `json:"lineage"`          // jobs of one lineage may continue in one worktree; a name like an attempt's
 	Commit  string `json:"commit"`           // to start from
+	Merge   *Merge `json:"merge,omitempty"`  // that is begun in the worktree; nil for none
 
 	Setup      []string `json:"setup,omitempty"`          // argv that prepares the worktree
 	SetupLimit int64    `json:"setup_limit_ms,omitempty"` // after which it is ended; 0 for the worker's choice
@@ -19,6 +20,20 @@ type Job struct {
 	Brief   string  `json:"brief,omitempty"`
 	Command Command `json:"command"`
 	Needs   Needs   `json:"needs"`
+}
+
+// A Merge is of a commit into a job's, with conflicts that its agent is to resolve.
+type Merge struct {
+	Commit  string `json:"commit"`
+	Message string `json:"message"`
+}
+
+// Published is the commit that is merged, "" for none.
+func (m *Merge) Published() string {
+	if m == nil {
+		return ""
+	}
+	return m.Commit
 }
 
 // Command is the program of a job.
@@ -40,10 +55,7 @@ type Command struct {
 // Needs is what a worker must have to get a job.
 type Needs struct {
 	Agent   string   `json:"agent,omitempty"`
-	Account string   `json:"account,omitempty"` // the login that the agent works with; "" for the worker's own choice
-	OS      string   `json:"os,omitempty"`      // as in GOOS; "" for any
-	Arch    string   `json:"arch,omitempty"`    // as in GOARCH; "" for any
-	Labels  []string `json:"labels,omitempty"`
+	Labels  []string `json:"labels,omitempty"`  // of Hello.Labels, or its OS or Arch
 	Sandbox string   `json:"sandbox,omitempty"` // "bwrap", or ""
 	Caches  []string `json:"caches,omitempty"`  // directories that it may write to in its sandbox
 	Files   []string `json:"files,omitempty"`   // outside of git, relative to the worktree, with '/'

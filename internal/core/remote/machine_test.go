@@ -66,13 +66,13 @@ func TestNotPlaced(t *testing.T) {
 		"slots":    {func(h *remote.Hello) { h.Slots = 0 }, func(*remote.Job) {}, "no free slot"},
 		"draining": {func(h *remote.Hello) { h.Draining = true }, func(*remote.Job) {}, "accepts no more"},
 		"full":     {func(h *remote.Hello) { h.Full = true }, func(*remote.Job) {}, "disk is full"},
-		"os":       {same, func(j *remote.Job) { j.Needs.OS = "darwin" }, "linux/arm64"},
+		"os":       {same, func(j *remote.Job) { j.Needs.Labels = []string{"arm64", "darwin"} }, "it has no label darwin"},
 		"agent":    {same, func(j *remote.Job) { j.Needs.Agent = "codex" }, "no agent codex"},
-		"login":    {same, func(j *remote.Job) { j.Needs.Account = "b" }, "no login b"},
 		"sandbox":  {same, func(j *remote.Job) { j.Needs.Sandbox = "bwrap" }, "no sandbox bwrap"},
 		"label":    {same, func(j *remote.Job) { j.Needs.Labels = []string{"big", "gpu"} }, "label gpu"},
 		"file":     {same, func(j *remote.Job) { j.Needs.Files = []string{".env", "key"} }, "key isn't there"},
 		"size":     {same, func(j *remote.Job) { j.Command.Env = []string{"A=" + strings.Repeat("x", 2<<20)} }, "are more than"},
+		"merge":    {same, func(j *remote.Job) { j.Merge = &remote.Merge{Commit: "main"} }, "full name"},
 		"commit":   {same, func(j *remote.Job) { j.Commit = "HEAD" }, "full name"},
 	} {
 		b := newBench(t, c.hello)
@@ -84,6 +84,10 @@ func TestNotPlaced(t *testing.T) {
 	b := newBench(t, same)
 	if v, bad := find[remote.Vacant](b.step(assign(func(j *remote.Job) { j.Needs.Files = []string{".env"} }))); bad {
 		t.Errorf("a job that fits isn't placed: %+v", v)
+	}
+	b = newBench(t, same)
+	if v, bad := find[remote.Vacant](b.step(assign(func(j *remote.Job) { j.Needs.Labels = []string{"linux", "arm64", "big"} }))); bad {
+		t.Errorf("a job for its system and processor isn't placed: %+v", v)
 	}
 }
 
@@ -202,7 +206,7 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 	same := func(*remote.Job) {}
 	step(remote.Begin{})
-	if why, ok := place("a", func(j *remote.Job) { j.Needs.OS = "darwin" }); ok || why != "it is linux/amd64" {
+	if why, ok := place("a", func(j *remote.Job) { j.Needs.Labels = []string{"darwin"} }); ok || !strings.HasPrefix(string(why), "it has no label darwin") {
 		t.Errorf("a job for another system: %q", why)
 	}
 	step(remote.DiskUsed{Bytes: remote.DefaultPolicy.Disk})

@@ -80,20 +80,21 @@ func (m *member) keep(l *Lease) {
 	}
 }
 
+// is reports whether a worker has the label. Its system and its processor are labels, too.
+func (h *Hello) is(label string) bool {
+	return label == h.OS || label == h.Arch || slices.Contains(h.Labels, label)
+}
+
 // Fit returns why a worker can't have a job with the needs, "" if it can.
 func Fit(h *Hello, n Needs) Text {
 	switch {
-	case n.OS != "" && n.OS != h.OS, n.Arch != "" && n.Arch != h.Arch:
-		return clean(fmt.Sprintf("it is %s/%s", h.OS, h.Arch))
 	case n.Agent != "" && !slices.Contains(h.Agents, n.Agent):
 		return clean(fmt.Sprintf("it offers no agent %[1]s: gl worker --agent %[1]s does", n.Agent))
-	case n.Account != "" && !slices.Contains(h.Accounts, n.Account):
-		return clean("it has no login " + n.Account)
 	case n.Sandbox != "" && !slices.Contains(h.Sandbox, n.Sandbox):
 		return clean("it has no sandbox " + n.Sandbox)
 	}
 	for _, label := range n.Labels {
-		if !slices.Contains(h.Labels, label) {
+		if !h.is(label) {
 			return clean(fmt.Sprintf("it has no label %[1]s: gl worker --label %[1]s gives it", label))
 		}
 	}

@@ -5,7 +5,7 @@ package remote
 
 // Version is the protocol's. Both sides must have the same one; a hello of another one is still
 // understood, so that the coordinator can say which gl to install.
-const Version = 1
+const Version = 2
 
 // Bounds of what is sent. They keep a message below NATS's default limit of 1 MiB.
 const (
@@ -17,11 +17,13 @@ const (
 	MaxHeld    = 2048           // leases that one worker has
 	MaxSlots   = 1024
 	maxLabels  = 64
-	maxFiles   = 1024
-	maxLeft    = 64 // processes that a job left running
-	maxArgs    = 4096
-	maxText    = 4 << 10 // bytes of a text that is shown
-	maxNumber  = 1 << 53 // of what other JSON decoders read without loss
+
+	mostDiscarded = 64 // worktrees in one message
+	maxFiles      = 1024
+	maxLeft       = 64 // processes that a job left running
+	maxArgs       = 4096
+	maxText       = 4 << 10 // bytes of a text that is shown
+	maxNumber     = 1 << 53 // of what other JSON decoders read without loss
 )
 
 // A Message is what one side sends the other: a ToCoordinator or a ToWorker.
@@ -38,7 +40,7 @@ type ToCoordinator interface {
 }
 
 // ToWorker is a message from the coordinator: Greet, Welcome, Drain, Place, Withdraw, Ack, Say,
-// End, Confirm, Answer.
+// End, Confirm, Answer, Discard.
 type ToWorker interface {
 	Message
 	toWorker()
@@ -50,11 +52,10 @@ type Hello struct {
 	Boot     int64    `json:"boot"`     // number of this start of the worker, greater than all before
 	Release  Text     `json:"release"`  // of its gl
 	Host     Text     `json:"host"`
-	Slots    int      `json:"slots"` // jobs that it runs at once
-	OS       string   `json:"os"`
-	Arch     string   `json:"arch"`
+	Slots    int      `json:"slots"`            // jobs that it runs at once
+	OS       string   `json:"os"`               // as in GOOS
+	Arch     string   `json:"arch"`             // as in GOARCH
 	Agents   []string `json:"agents,omitempty"` // that it has tested
-	Accounts []string `json:"accounts,omitempty"`
 	Labels   []string `json:"labels,omitempty"`
 	Sandbox  []string `json:"sandbox,omitempty"`  // "bwrap" if it works there
 	Included []string `json:"included,omitempty"` // files outside of git that it has
@@ -207,6 +208,12 @@ type Confirm struct {
 	Keep bool `json:"keep,omitempty"` // a continuation is likely: keep worktree and conversation while there is room
 }
 
+// Discard says that no job will go on in worktrees that a worker has kept. It is repeated while the
+// worker says that it has them.
+type Discard struct {
+	Lineages []string `json:"lineages"`
+}
+
 // Answer answers Ask.
 type Answer struct {
 	Fence
@@ -240,6 +247,7 @@ func (*Say) toWorker()      {}
 func (*End) toWorker()      {}
 func (*Confirm) toWorker()  {}
 func (*Answer) toWorker()   {}
+func (*Discard) toWorker()  {}
 
 func (*Hello) kind() string    { return "hello" }
 func (*Beat) kind() string     { return "beat" }
@@ -264,3 +272,4 @@ func (*Say) kind() string      { return "say" }
 func (*End) kind() string      { return "end" }
 func (*Confirm) kind() string  { return "confirm" }
 func (*Answer) kind() string   { return "answer" }
+func (*Discard) kind() string  { return "discard" }

@@ -148,7 +148,35 @@ func (h *home) tick() {
 			h.replace(s)
 		}
 	}
+	if h.up {
+		h.discard()
+	}
 	h.later(time.Second, h.tick)
+}
+
+// over reports whether no work of the lineage goes on: then none ever does.
+func (h *home) over(lineage string) bool {
+	for _, r := range h.records {
+		if r.lineage == lineage && r.open {
+			return false
+		}
+	}
+	return true
+}
+
+// discard tells workers which worktrees they needn't keep.
+func (h *home) discard() {
+	for _, p := range h.c.Workers() {
+		var over []string
+		for _, lineage := range p.Kept {
+			if h.over(lineage) && (h.w.calm() || h.w.chance(0.2)) {
+				over = append(over, lineage)
+			}
+		}
+		if len(over) > 0 {
+			h.step(remote.Unneeded{Worker: p.Name, Lineages: over})
+		}
+	}
 }
 
 // replace gives a name whose machine burned down to another machine, or revokes it.
@@ -398,6 +426,9 @@ func (h *home) begin(effect remote.CoordinatorEffect) {
 }
 
 func (h *home) send(e remote.SendToWorker) {
+	if _, is := e.Message.(*remote.Discard); is {
+		h.w.saw("worktree needless")
+	}
 	h.w.truth.sentToWorker(e)
 	data := encode(h.w, e.Message)
 	h.w.say("  to %s %s", e.Worker, show(e.Message))

@@ -137,7 +137,7 @@ func (s *site) tick() {
 		s.since += s.w.between(-2*time.Hour, 2*time.Hour)
 	}
 	s.step(remote.Tick{})
-	if s.up && s.w.chance(0.2) {
+	if s.up && s.w.happens(0.2) {
 		s.step(remote.DiskUsed{Bytes: s.w.Int64N(1100)})
 	} else if s.up && s.w.calm() {
 		s.step(remote.DiskUsed{Bytes: 799})
@@ -177,12 +177,13 @@ func (s *site) step(e remote.WorkerEvent) {
 	s.w.truth.slots(s)
 }
 
-// busy returns what the worker still has, "" for nothing but what it keeps for continuations.
+// busy returns what the worker still has, "" for nothing but what it keeps for continuations that
+// may come.
 func (s *site) busy() string {
 	for _, name := range slices.Sorted(maps.Keys(s.works)) {
 		var o remote.Work
 		read(s.w, s.works[name], &o)
-		if o.Stage != remote.Settled || !o.Keep {
+		if o.Stage != remote.Settled || !o.Keep || s.w.home.over(o.Job.Lineage) {
 			return fmt.Sprintf("%s %s", name, o.Stage)
 		}
 	}

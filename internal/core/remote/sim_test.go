@@ -83,7 +83,7 @@ var rare = []string{"attempt abandoned", "attempt settled", "attempt stopped", "
 	"notice strange", "slow disk", "work kept", "worker burns", "worker dies", "worker is cut off",
 	"work goes on elsewhere",
 	"work goes on where it was", "work handed back", "work waits for its worker", "worker joins anew", "worker leaves",
-	"worker lost", "worker revoked"}
+	"worker lost", "worker revoked", "worktree needless"}
 
 // simulate runs a seed, and returns how often what happened.
 func simulate(t *testing.T, seed uint64, loud bool) (seen map[string]int) {

@@ -26,6 +26,7 @@ import (
 //     have it;
 //   - work that is handed back goes to the worker that has its worktree, which it waits for so long
 //     and no longer, and that worktree isn't removed meanwhile;
+//   - in the end no worker has a worktree in which no work goes on;
 //   - once faults end, all ends (world.run).
 type truth struct {
 	w         *world
@@ -234,8 +235,17 @@ func (t *truth) sentToCoordinator(s *site, m remote.ToCoordinator) {
 }
 
 func (t *truth) reached(s *site, m remote.ToWorker) {
-	if ack, ok := m.(*remote.Ack); ok && ack.Offset > t.home[ack.Fence] {
-		t.w.violated("%s hears that %d bytes of %s are at home, and %d are", s.name, ack.Offset, ack.Fence, t.home[ack.Fence])
+	switch m := m.(type) {
+	case *remote.Ack:
+		if m.Offset > t.home[m.Fence] {
+			t.w.violated("%s hears that %d bytes of %s are at home, and %d are", s.name, m.Offset, m.Fence, t.home[m.Fence])
+		}
+	case *remote.Discard:
+		for _, lineage := range m.Lineages {
+			if !t.w.home.over(lineage) {
+				t.w.violated("%s is to remove the worktree of %s, in which work goes on", s.name, lineage)
+			}
+		}
 	}
 }
 

@@ -207,6 +207,19 @@ func (w *Worker) receive(m ToWorker) {
 		}
 	case *Answer:
 		w.with(m.Fence, func(o *work) { w.answer(o, m) })
+	case *Discard:
+		for _, lineage := range m.Lineages {
+			discard(w, lineage)
+		}
+	}
+}
+
+// discard removes a worktree that was kept. One that a later job has was handed over to that.
+func discard(w *Worker, lineage string) {
+	for _, o := range w.works {
+		if o.Stage == Settled && o.Keep && o.Job.Lineage == lineage {
+			w.remove(o)
+		}
 	}
 }
 

@@ -28,6 +28,14 @@ type Continuation struct {
 	// red or conflict, where the agent is there to put that right
 	Mends outcome.Outcome `json:"mends,omitempty"`
 	Again bool            `json:"again,omitempty"` // in a new worktree
+	// a merge that is begun where the attempt works, before its agent; nil for none
+	Merge *Merge `json:"merge,omitempty"`
+}
+
+// A Merge is of a base into a slice's work, and conflicts.
+type Merge struct {
+	Base string `json:"base"`
+	Tip  string `json:"tip"` // of the work: where anything else is checked out, the merge was begun
 }
 
 const (
@@ -99,6 +107,9 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
+		if l.Unmade && c.Mends == outcome.Conflict {
+			c.Merge = &Merge{Base: l.Base, Tip: l.Tip}
+		}
 	case l == nil && r.Judged.Outcome == outcome.Red && !r.Judged.Verdict.Green() &&
 		r.Judged.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
@@ -111,6 +122,7 @@ func (r *Record) leaves() (c Continuation, said bool) {
 		// it never began: what it was to be told is for this one
 		c.Why, c.Output, c.Again = r.Talk.Continues.Why, r.Talk.Continues.Output,
 			r.Talk.Continues.Again
+		c.Merge = r.Talk.Continues.Merge
 		if r.Talk.Continues.Of != "" {
 			c.Of, c.After = r.Talk.Continues.Of, r.Talk.Continues.After
 		}

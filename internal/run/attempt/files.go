@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,28 @@ func (f Files) Sweep(now time.Time) {
 		_ = durable.Sweep(d, now)
 	}
 }
+
+// FirstTime reports whether a note for people is new in the project, and remembers it. If it can't,
+// the note is shown again.
+func (f Files) FirstTime(note string) bool {
+	path := filepath.Join(f.dir, "noted")
+	data, err := durable.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	old := strings.Split(string(data), "\n")
+	if slices.Contains(old, note) {
+		return false
+	}
+	text := strings.Join(append(old[max(0, len(old)-mostNotes):], note), "\n")
+	if f.Prepare() == nil {
+		_ = durable.WriteFile(path, []byte(strings.TrimLeft(text, "\n")), 0o600)
+	}
+	return true
+}
+
+// mostNotes is how many notes are remembered.
+const mostNotes = 20
 
 func (f Files) doneDir() string { return filepath.Join(f.dir, "done") }
 

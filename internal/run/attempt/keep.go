@@ -38,16 +38,46 @@ func (s *Settler) Keep(ctx context.Context, r *Record) {
 				if len(snap.Failed) == 0 {
 					r.Place.Tree, r.Place.Head = snap.Whole, snap.Tip
 				}
+				r.Place.Left = s.left(ctx, r, snap)
 			}
 			return
 		}
-		r.Place.Unsaved = sanitize.Text(err.Error())
+		r.Place.Unsaved, r.Place.Left = sanitize.Text(err.Error()), s.left(ctx, r, nil)
 		if try == keepTries || errors.Is(err, context.Canceled) || isFinal(err) {
 			return
 		}
 		time.Sleep(pause)
 		pause *= 2
 	}
+}
+
+// left returns what there is of work: in the snapshot or, without one, on the branch alone. It is
+// for people, so errors make it unknown.
+func (s *Settler) left(ctx context.Context, r *Record, snap *worktree.Snapshot) LeftWork {
+	repo, err := s.Worktrees(ctx)
+	if err != nil {
+		return ""
+	}
+	l, err := r.LineageIn(repo)
+	if err != nil {
+		return ""
+	}
+	tip, err := git.ResolveCommit(ctx, repo.Git.Common, l.Branch)
+	switch {
+	case err != nil || tip == "":
+		return ""
+	case tip != l.Base:
+		return LeftCommits
+	case snap == nil || snap.Head != "" || len(snap.Failed)+len(snap.Stashes)+len(snap.Logs) > 0:
+		return LeftFiles
+	}
+	switch tree, err := git.TreeOf(ctx, repo.Git.Common, tip); {
+	case err != nil:
+		return ""
+	case tree != snap.Whole:
+		return LeftFiles
+	}
+	return LeftNothing
 }
 
 // isFinal reports whether trying again won't help.

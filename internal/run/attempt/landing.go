@@ -49,9 +49,11 @@ type Landing struct {
 	// where the tests fail in the same way: its agent can't put that right
 	Alike bool `json:"alike,omitempty"`
 	// or this slice has resolved a conflict in the same paths
-	Behind  string   `json:"behind,omitempty"`
-	Paths   []string `json:"paths,omitempty"`   // in conflict
-	Problem string   `json:"problem,omitempty"` // why it isn't green whatever its tests say
+	Behind string   `json:"behind,omitempty"`
+	Paths  []string `json:"paths,omitempty"` // in conflict
+	// the merge with the conflict isn't begun in the worktree: the next attempt's place begins it
+	Unmade  bool   `json:"unmade,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it isn't green whatever its tests say
 	// of older versions: the problem that a person knows and accepts, of Tip
 	Despite string `json:"despite,omitempty"`
 	// what a person knows and accepts that isn't as it must be

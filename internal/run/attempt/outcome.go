@@ -134,8 +134,11 @@ func wasStopped(r *Record, it plan.Item) (string, bool) {
 
 func vanished(r *Record, _ plan.Item) (string, bool) {
 	detail := "its gl process vanished"
-	if r.Life.Ending == EndAbandon {
+	switch {
+	case r.Life.Ending == EndAbandon:
 		detail = r.Life.EndingDetail
+	case r.Life.Remote != nil:
+		detail = "gl worker vanished on " + r.Life.Remote.Label()
 	}
 	return detail, r.Judged.Evidence == nil
 }
@@ -209,10 +212,12 @@ func (r *Record) needsPerson() bool {
 }
 
 // goesOn reports whether the same agent continues.
-func (r *Record) goesOn() bool {
-	return r.Judged.Outcome.Traits().Continue && !r.Accepted() &&
-		(!r.Talk.Mends() || r.Talk.Continues.Mends != r.Judged.Outcome &&
-			!slices.Contains(r.Talk.Continues.Mended, r.Judged.Outcome))
+func (r *Record) goesOn() bool { return r.GoesOnAfter(r.Judged.Outcome) }
+
+// GoesOnAfter reports whether the same agent continues after that outcome.
+func (r *Record) GoesOnAfter(o outcome.Outcome) bool {
+	return o.Traits().Continue && !r.Accepted() && (!r.Talk.Mends() ||
+		r.Talk.Continues.Mends != o && !slices.Contains(r.Talk.Continues.Mended, o))
 }
 
 // Mends reports whether the agent was started to fix what the merge queue found.

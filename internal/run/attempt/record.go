@@ -92,8 +92,9 @@ type Place struct {
 
 	// The work once the agent and all that it had started were gone: this tree lands. "" in
 	// records of older versions.
-	Tree string `json:"tree,omitempty"` // of the worktree, whole; of a checkout without state
-	Head string `json:"head,omitempty"` // the commit of Branch then
+	Tree string   `json:"tree,omitempty"` // of the worktree, whole; of a checkout without state
+	Head string   `json:"head,omitempty"` // the commit of Branch then
+	Left LeftWork `json:"left,omitempty"`
 
 	// Stashes are the entries of refs/stash before the agent began: all worktrees share it.
 	Stashes []string `json:"stashes,omitempty"`
@@ -102,6 +103,15 @@ type Place struct {
 	Unsaved string   `json:"unsaved,omitempty"` // why that isn't all; the worktree then stays
 	Strayed []string `json:"strayed,omitempty"` // what the agent changed outside of its worktree
 }
+
+// LeftWork is what there is of work in a worktree once its agent is gone; "" for unknown.
+type LeftWork string
+
+const (
+	LeftNothing LeftWork = "nothing" // the files are those that the branch was made with
+	LeftFiles   LeftWork = "files"   // no commit on the branch
+	LeftCommits LeftWork = "commits"
+)
 
 // Conditions are what the attempt's work is measured by, as decided when it was claimed.
 type Conditions struct {

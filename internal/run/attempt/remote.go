@@ -78,6 +78,10 @@ func (l *Life) isRemote() bool {
 	return l.Remote != nil && (l.Phase == plan.Preparing || l.Phase == plan.Started)
 }
 
+// Unserved reports whether a worker may have the attempt's agent, and the gl serve that was to hear
+// of it is gone.
+func (l *Life) Unserved() bool { return l.isRemote() && l.mover().State() == proc.Dead }
+
 // stopRemote has gl serve end the agent of a remote attempt, and waits for that. What it can't
 // reach now it ends at the next contact.
 func (s *Settler) stopRemote(ctx context.Context, r *Record) (*Record, error) {
@@ -88,6 +92,10 @@ func (s *Settler) stopRemote(ctx context.Context, r *Record) (*Record, error) {
 		if final := s.await(ctx, r, command.EndGrace+15*time.Second); final != nil {
 			return final, nil
 		}
+	}
+	if r.Life.Unserved() {
+		return nil, fmt.Errorf("it runs %s, and gl serve isn't running: the next gl serve stops it. "+
+			"If the worker is gone, run gl retry --abandon %s", r.Life.Remote.Place(), r.ID.Label())
 	}
 	return nil, fmt.Errorf("it runs %s, and is stopped there once gl serve reaches that worker. "+
 		"If the worker is gone, run gl retry --abandon %s", r.Life.Remote.Place(), r.ID.Label())

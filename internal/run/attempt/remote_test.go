@@ -33,7 +33,7 @@ func TestRemoteAttemptOutlivesItsServer(t *testing.T) {
 		t.Errorf("it is %q", got)
 	}
 	_, err = b.settler(b.state).Stop(t.Context(), r)
-	if err == nil || !strings.Contains(err.Error(), "gl retry --abandon S-1") {
+	if err == nil || !strings.Contains(err.Error(), "gl serve isn't running: the next gl serve stops it. If the worker is gone, run gl retry --abandon S-1") {
 		t.Errorf("stopped: %v", err)
 	}
 	if b.get(r).Life.Ending != EndStop {

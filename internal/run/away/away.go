@@ -155,6 +155,7 @@ func (s *server) loop(ctx context.Context) error {
 	defer tick.Stop()
 	defer start.Stop()
 	messages := s.cfg.Hub.Messages()
+	kept := &keptTrees{}
 	for {
 		var err error
 		select {
@@ -178,6 +179,7 @@ func (s *server) loop(ctx context.Context) error {
 		case <-tick.C:
 			if err = s.step(remote.Tick{}); err == nil {
 				s.look()
+				err = kept.discard(s)
 			}
 		}
 		for err != nil { // nothing that followed was done: the files are the truth

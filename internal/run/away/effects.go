@@ -78,6 +78,9 @@ func (s *server) publish(e remote.Publish) {
 	if err == nil {
 		err = s.cfg.Hub.Publish(s.life, e.Fence, e.Commit)
 	}
+	if err == nil && e.Merge != "" {
+		err = s.cfg.Hub.Publish(s.life, e.Fence, e.Merge)
+	}
 	failed := remote.Text("")
 	if err != nil {
 		failed = remote.Text("its commit can't be published: " + err.Error())

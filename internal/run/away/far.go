@@ -92,9 +92,13 @@ func (x *far) order(j executor.Job, l *worktree.Lineage, commit string) (remote.
 		return remote.Job{}, err
 	}
 	program, err := workers.CommandOf(j, l.Path, rec.Job.Program)
+	var merge *remote.Merge
+	if c := rec.Talk.Continues; c != nil && c.Merge != nil && c.Merge.Tip == commit {
+		merge = &remote.Merge{Commit: c.Merge.Base, Message: l.MergeText()}
+	}
 	return remote.Job{
 		Kind: remote.Agent, System: rec.ID.System, Slice: rec.ID.Slice, N: rec.ID.N,
-		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit,
+		Lineage: workers.LineageName(l.System, l.Slice, l.N), Commit: commit, Merge: merge,
 		Setup:      workers.There(rec.Job.Setup, l.Path),
 		SetupLimit: conf.Git.SetupLimit.Milliseconds(), Save: conf.Git.SnapshotEvery.Milliseconds(),
 		Work: true, Brief: brief, Command: program, Needs: x.job.needs,

@@ -162,6 +162,11 @@ func (r *run) tryPrepare() error {
 	if err := s.Hold().Continue(r.ctx, r.job.Commit); err != nil {
 		return err
 	}
+	if m := r.job.Merge; m != nil {
+		if err := s.Hold().BeginMerge(r.ctx, m.Commit, m.Message); err != nil {
+			return err
+		}
+	}
 	if r.job.Kind == remote.Tests {
 		r.tested, err = git.ResolveCommit(r.ctx, l.Admin, "HEAD")
 	}

@@ -43,7 +43,7 @@ type Exchange struct {
 func OpenExchange(ctx context.Context, dir, project string) (*Exchange, error) {
 	x := &Exchange{project: project, most: MaxPush}
 	var err error
-	if x.repo, err = git.OpenExchange(ctx, filepath.Join(dir, "exchange.git"), project); err != nil {
+	if x.repo, err = git.OpenExchange(ctx, filepath.Join(dir, git.ExchangeName), project); err != nil {
 		return nil, fmt.Errorf("exchange repository: %w", err)
 	}
 	x.leases, err = openLeases(filepath.Join(dir, "grants.json"))

@@ -535,7 +535,7 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 // tested.
 func (m *merging) integrate(ctx context.Context, w *work) error {
 	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree,
-		"Merge merged work into "+worktree.Short(w.lineage.Branch))
+		w.lineage.MergeText())
 	// ignored files of the agent's: then it sees less
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) {
 		return nil
@@ -553,11 +553,19 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Conflict,
 			Detail: "it conflicts with merged work: " + some(paths)})
 	}
+	// On a worker the agent goes on in its own worktree: the merge is begun there.
+	there := false
+	if w.rec.Life.Remote != nil && w.rec.GoesOnAfter(outcome.Conflict) {
+		var err error
+		if there, err = m.repo.Needless(ctx, w.lineage); err != nil {
+			return err
+		}
+	}
 	// Before the merge is in the worktree, so that the next worker knows it as gl's.
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths,
-			"in conflict:\n"+strings.Join(paths, "\n")
+		g.Tip, g.Base, g.Paths, g.Output, g.Unmade = w.tip, w.base, paths,
+			"in conflict:\n"+strings.Join(paths, "\n"), there
 		g.Why = "Other work was merged that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
 			". Resolve them so that both sides' intent is kept, run the tests, " +
 			w.rec.ID.Again() + "."
@@ -565,10 +573,10 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = w.hold.Worktree().MergeConflicted(ctx, w.lineage.Branch, w.base,
-		"Merge merged work into "+worktree.Short(w.lineage.Branch), statedir.InState)
-	if err != nil {
-		return err
+	if !there {
+		if err := w.hold.BeginMerge(ctx, w.base, w.lineage.MergeText()); err != nil {
+			return err
+		}
 	}
 	return m.line.handBack(ctx, now)
 }

@@ -258,7 +258,8 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead, a.Where, a.Landing = r.Life.Dead(), r.Life.Elsewhere(), p.LandingText(r)
+	a.Dead, a.Landing = r.Life.Dead(), p.LandingText(r)
+	a.Where = plan.Place{Text: r.Life.Elsewhere(), Unserved: r.Life.Unserved()}
 	if r.Life.Phase == plan.Queued {
 		a.Train = r.Landing.Train
 		queueWorkers{p.Runs, p.Worktrees}.tell(a, r)

@@ -138,6 +138,9 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 	if err := p.noteStashes(ctx, repo.Git.Common); err != nil {
 		return err
 	}
+	if err := p.beginMerge(ctx, repo.Layout.Worktree(l)); err != nil {
+		return err
+	}
 	p.before, err = repo.Inspect(ctx, l)
 	if err == nil {
 		err = p.before.Broken
@@ -146,6 +149,22 @@ func (p *workplace) tryWorktree(ctx context.Context) error {
 		err = p.handOff(ctx, repo, l)
 	}
 	return err
+}
+
+// beginMerge begins a merge that the agent is to resolve, unless an attempt before has.
+func (p *workplace) beginMerge(ctx context.Context, w git.Worktree) error {
+	c := p.rec.Talk.Continues
+	if c == nil || c.Merge == nil || w.Operation() != "" {
+		return nil
+	}
+	head, err := git.ResolveCommit(ctx, w.Admin, "HEAD")
+	if err != nil || head != c.Merge.Tip {
+		return err
+	}
+	if changed, err := w.Changed(ctx); err != nil || len(changed) > 0 {
+		return err
+	}
+	return p.site.Hold().BeginMerge(ctx, c.Merge.Base, p.site.Lineage.MergeText())
 }
 
 // noteStashes notes which stashes aren't the agent's. If the attempt before couldn't be saved,

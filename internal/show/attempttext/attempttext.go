@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/worktree"
 )
@@ -38,12 +39,18 @@ func Ended(rec *attempt.Record, flags string) string {
 	return rec.ID.Label() + " " + text
 }
 
-// Work returns lines about an attempt's work: problems, and the branch that has it once the
-// attempt is over.
+// Work returns lines about an attempt's work: problems, and where it is once the attempt is over.
 func Work(r *attempt.Record) []string {
 	list := append(Trouble(r), inTrain(r)...)
 	t := r.Judged.Outcome.Traits()
-	if r.Place.Branch != "" && r.Life.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success) {
+	over := r.Life.Phase == plan.Settled && t.LeavesWork() && !(r.Landing != nil && t.Success)
+	switch {
+	case r.Place.Branch == "" || !over || r.Place.Left == attempt.LeftNothing:
+	case r.Place.Left == attempt.LeftFiles && ToAccept(r) == "":
+		if r.Place.Unsaved == "" { // which says where it is
+			list = append(list, "its work isn't committed: it is in its worktree "+r.Job.Dir)
+		}
+	default:
 		text := "its work is on the branch " + worktree.Short(r.Place.Branch)
 		if way := ToAccept(r); way != "" {
 			text += "; " + way
@@ -88,14 +95,14 @@ func Trouble(r *attempt.Record) []string {
 }
 
 // Proof returns lines about the tests that gl ran on the attempt's work, and what they don't
-// prove.
-func Proof(r *attempt.Record) []string {
+// prove. s says what the target lacks.
+func Proof(r *attempt.Record, s lane.Status) []string {
 	list := AtGate(r.Judged.Gate)
 	if text := Verdict(r); text != "" {
 		list = append(list, text)
 	}
 	list = append(list, Flaky(r)...)
-	if text := landedText(r); text != "" {
+	if text := landedText(r, s); text != "" {
 		list = append(list, text)
 	}
 	// Verdict has the tests that passed
@@ -208,20 +215,24 @@ func Flaky(r *attempt.Record) []string {
 }
 
 // landedText returns how the attempt's work landed, or "".
-func landedText(r *attempt.Record) string {
+func landedText(r *attempt.Record, s lane.Status) string {
 	g := r.Landing
 	if g == nil || g.Commit == "" || !r.Judged.Outcome.Traits().Success {
 		return ""
 	}
-	text := fmt.Sprintf("merged as %.10s", g.Commit)
+	merged, into := "merged", " into "
+	if r.Since.Undone == nil && !s.Has(r.ID.Work()) {
+		merged, into = "tested", ", not merged yet into "
+	}
+	text := fmt.Sprintf("%s as %.10s", merged, g.Commit)
 	switch {
 	case len(g.Commits) > 1:
-		text = fmt.Sprintf("merged as %d commits, the last %.10s", len(g.Commits), g.Commit)
+		text = fmt.Sprintf("%s as %d commits, the last %.10s", merged, len(g.Commits), g.Commit)
 	case g.As == project.LandSquash:
 		text += " (squashed)"
 	}
 	if g.Target != "" {
-		text += " into " + worktree.Short(g.Target)
+		text += into + worktree.Short(g.Target)
 	}
 	if g.Batch != nil {
 		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.ID.Slice }), ", ")

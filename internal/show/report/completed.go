@@ -179,6 +179,9 @@ func newLanded(in Input, c completion) Landed {
 		if !c.by {
 			l.Verified, l.Counted = st.Verified == plan.Green, st.Tests
 		}
+		if st.Verified == plan.Green { // by gl verify, if not by the merge
+			l.Verified, l.Unverified = true, ""
+		}
 	}
 	for _, a := range in.Facts.Records[c.id] {
 		l.Cost.Add(a)

@@ -86,6 +86,8 @@ type Item struct {
 	Log    string `json:"log"`
 	// blocked slices that it holds up, at any distance; of a slice that isn't complete
 	Blocks []string `json:"blocks"`
+
+	whole bool // about the run or the project; ID is then a word for it
 }
 
 // A Landed slice was completed in the run, or since.

@@ -162,21 +162,17 @@ func (t mergedTable) mark(p line, noun string) {
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedText(), l.Cost.String(),
+		row(shown(p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), l.verifiedMark(), l.Cost.String(),
 			md(l.Worker), commit)...)
 	}
 	p.f("")
 }
 
-// verifiedText returns whether the tests passed on the merge, in Markdown.
-func (l *Landed) verifiedText() string {
-	text := "verified"
-	if !l.Verified {
-		text = "unverified"
-		if l.Unverified != "" {
-			text += ": " + md(l.Unverified)
-		}
-	}
+// verifiedMark is verifiedText in Markdown.
+func (l *Landed) verifiedMark() string {
+	of := *l
+	of.Approved = ""
+	text := md(of.verifiedText())
 	if l.Approved != "" {
 		text += "; **" + md(l.Approved) + "**"
 	}

@@ -130,7 +130,7 @@ func (d *Document) addNotices(in Input) {
 func (d *Document) addItems(in Input, m *view.Model) {
 	for _, s := range plan.Standstills(in.Plan, in.Now, in.Running) {
 		d.Queue = append(d.Queue, Item{ID: s.Subject, Text: scrub.Text(s.Text),
-			Command: strings.Join(s.Next[:min(len(s.Next), 1)], ""), Next: s.Next, Blocks: []string{}})
+			Command: strings.Join(s.Next[:min(len(s.Next), 1)], ""), Next: s.Next, Blocks: []string{}, whole: true})
 	}
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.Merging) { // nothing goes on by itself
@@ -329,7 +329,8 @@ func failed(row *view.Row, in Input) Failed {
 		return !strings.Contains(out.Text, strings.TrimSpace(l))
 	})
 	switch {
-	case r.Place.Branch != "":
+	case r.Place.Left == attempt.LeftNothing:
+	case r.Place.Branch != "" && r.Place.Left != attempt.LeftFiles:
 		out.Kept = "branch " + strings.TrimPrefix(r.Place.Branch, "refs/heads/")
 	case r.Place.Saved != "":
 		out.Kept = r.Place.Saved

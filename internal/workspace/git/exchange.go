@@ -24,6 +24,9 @@ type Exchange struct {
 var alone = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 	"GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1"}
 
+// ExchangeName is the name of an exchange's directory.
+const ExchangeName = "exchange.git"
+
 // OpenExchange makes the exchange of a project's repository in dir, unless it exists. A kill while
 // it is made leaves a directory beside it, which the next call removes.
 func OpenExchange(ctx context.Context, dir, common string) (Exchange, error) {

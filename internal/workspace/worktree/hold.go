@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/state/statedir"
 	"greenlight/internal/workspace/git"
 )
 
@@ -101,6 +102,17 @@ func (h *Hold) Continue(ctx context.Context, commit string) error {
 		return err
 	}
 	return w.Exclusive().Adopt(ctx, l.Branch)
+}
+
+// MergeText is the message of a merge of merged work into the lineage's branch.
+func (l *Lineage) MergeText() string { return "Merge merged work into " + Short(l.Branch) }
+
+// BeginMerge leaves the merge of a commit to be resolved: see git.Exclusive.MergeConflicted. Files
+// of the state stay the branch's.
+func (h *Hold) BeginMerge(ctx context.Context, commit, message string) error {
+	_, err := h.Worktree().MergeConflicted(git.Inherit(ctx, h.File()), h.lineage.Branch, commit, message,
+		statedir.InState)
+	return err
 }
 
 // SetUp runs setup in a worktree that is ready. If it is killed, the next Make runs setup again.

@@ -67,7 +67,15 @@ type Unavailable struct {
 	NoRepository bool
 }
 
-func (e *Unavailable) Error() string { return "no worktrees: " + e.Reason }
+func (e *Unavailable) Error() string {
+	if e.NoRepository {
+		return e.Reason + ": this needs one (run " + BeginRepository + ")"
+	}
+	return "no worktrees: " + e.Reason
+}
+
+// BeginRepository makes a repository that worktrees can begin in.
+const BeginRepository = "git init && git add . && git commit -m start"
 
 // Refused says why worktrees can't be made now, and what helps. Until then nothing is started.
 type Refused struct{ Reason, Help string }
