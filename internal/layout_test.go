@@ -102,10 +102,11 @@ var testLibraries = []string{
 
 // formats are the trackers that only the registry of formats and the commands of the format
 // itself may name. Package ops and the rehearsal change Greenlight's own slices, in either of
-// their formats; the rehearsal writes the files of GSD's phases.
+// their formats; the rehearsal writes the files of GSD's phases and reads Specwright's
+// configuration, as an agent does.
 var formats = map[string][]string{
 	"greenlight/internal/state/legacy":     {"greenlight/internal/run/project", "greenlight/internal/run/rehearsal"},
-	"greenlight/internal/state/specwright": {"greenlight/internal/run/project", "greenlight/internal/cli/sw"},
+	"greenlight/internal/state/specwright": {"greenlight/internal/run/project", "greenlight/internal/cli/sw", "greenlight/internal/run/rehearsal"},
 	"greenlight/internal/state/gsd":        {"greenlight/internal/run/project", "greenlight/internal/cli/gsd", "greenlight/internal/run/rehearsal"},
 }
 

@@ -55,15 +55,13 @@ download() {
 	fi || fail "$1 can't be downloaded: see $address/releases for the versions there are"
 }
 
-hash() {
-	if command -v sha256sum >/dev/null 2>&1; then
-		sha256sum "$1"
-	elif command -v shasum >/dev/null 2>&1; then
-		shasum -a 256 "$1"
-	else
-		fail "neither sha256sum nor shasum is installed, so the download can't be checked: install one of them"
-	fi | cut -d ' ' -f 1
-}
+if command -v sha256sum >/dev/null 2>&1; then
+	sum=sha256sum
+elif command -v shasum >/dev/null 2>&1; then
+	sum='shasum -a 256'
+else
+	fail "neither sha256sum nor shasum is installed, so the download can't be checked: install one of them"
+fi
 
 case $(uname -s) in
 Linux) os=linux ;;
@@ -90,7 +88,7 @@ case $archive in
 esac
 want=$(sed -n "s/^\([0-9a-f]\{64\}\)  $archive\$/\1/p" "$tmp/SHA256SUMS")
 download "$from/$archive" "$tmp/$archive"
-have=$(hash "$tmp/$archive")
+have=$($sum "$tmp/$archive" | cut -d ' ' -f 1)
 [ "$have" = "$want" ] || fail "$archive isn't what SHA256SUMS says, so nothing was installed
   expected $want
   got      $have

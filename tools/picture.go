@@ -63,11 +63,14 @@ func record(gl string) []string {
 	check(demo.Start())
 	done := make(chan error, 1)
 	go func() { done <- demo.Wait() }()
-	for {
-		if _, err := os.Stat(filepath.Join(shop, ".greenlight", "runs", "live")); err == nil {
-			break
+	for live := false; !live; {
+		select {
+		case err := <-done:
+			log.Fatalf("gl demo ended before its first agent: %v", err)
+		case <-time.After(50 * time.Millisecond):
+			_, err := os.Stat(filepath.Join(shop, ".greenlight", "runs", "live"))
+			live = err == nil
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	tmux := func(args ...string) string {
 		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
@@ -76,7 +79,8 @@ func record(gl string) []string {
 		check(err)
 		return string(text)
 	}
-	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
+	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y",
+		strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
 	defer tmux("kill-server")
 	for !strings.Contains(tmux("capture-pane", "-p"), red) {
 		time.Sleep(50 * time.Millisecond)
@@ -135,17 +139,25 @@ func draw(frames []string) string {
 	var b strings.Builder
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve slices are built: the tests of one are red, its agent goes on, and it is merged">`, width, height, width, height)
-	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" `+
+		`viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while twelve `+
+		`slices are built: the tests of one are red, its agent goes on, and it is merged">`,
+		width, height, width, height)
+	b.WriteString(`<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,` +
+		`"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}` +
+		`.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole
 		if i == len(frames)-1 {
 			to = 100
 		}
-		fmt.Fprintf(&b, `@keyframes k%d{0%%{visibility:%s}%.2f%%{visibility:visible}%.2f%%{visibility:%s}}`, i, map[bool]string{true: "visible", false: "hidden"}[i == 0], from, to, map[bool]string{true: "visible", false: "hidden"}[i == len(frames)-1])
+		fmt.Fprintf(&b,
+			`@keyframes k%d{0%%{visibility:%s}%.2f%%{visibility:visible}%.2f%%{visibility:%s}}`,
+			i, visibility(i == 0), from, to, visibility(i == len(frames)-1))
 		fmt.Fprintf(&b, `#f%d{animation:k%d %.1fs step-end infinite}`, i, i, whole)
 	}
-	fmt.Fprintf(&b, `@media(prefers-reduced-motion:reduce){.f{animation:none!important}}</style><rect width="%g" height="%d" rx="8" fill="#0d1117"/>`, width, height)
+	fmt.Fprintf(&b, `@media(prefers-reduced-motion:reduce){.f{animation:none!important}}</style>`+
+		`<rect width="%g" height="%d" rx="8" fill="#0d1117"/>`, width, height)
 	for i, f := range frames {
 		fmt.Fprintf(&b, `<g class="f" id="f%d">`, i)
 		var p pen
@@ -156,6 +168,13 @@ func draw(frames []string) string {
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+func visibility(visible bool) string {
+	if visible {
+		return "visible"
+	}
+	return "hidden"
 }
 
 // A pen is the style of the text that follows: tmux prints only changes, also from one line to

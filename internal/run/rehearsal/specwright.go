@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+
+	"greenlight/internal/state/specwright"
 )
 
 // defaultTasks is the number of tasks of a unit whose plan doesn't give one.
@@ -15,6 +17,7 @@ const defaultTasks = 4
 // or makes each enabled gate pass.
 type swWorker struct {
 	gl     glCommand
+	root   string
 	verify bool
 	gates  []string // gates to pass, for a verification
 	passed int
@@ -92,10 +95,14 @@ func (w *swWorker) verification(ctx context.Context, step int) ([]call, error) {
 }
 
 // gate returns the call that records a gate. gl runs those that it can by itself, and they may
-// fail; of the others it takes the agent's word.
+// fail; of the others it takes the agent's word. Without a build command there is no build that
+// could pass.
 func (w *swWorker) gate(name string) call {
 	word := w.gl.call("sw", "gate", name, "PASS")
-	if name != "build" && name != "tests" {
+	switch {
+	case name == "build" && !specwright.ReadConfig(w.root).Build:
+		return w.gl.call("sw", "gate", name, "SKIP")
+	case name != "build" && name != "tests":
 		return word
 	}
 	return call{"gl sw gate " + name + " --run", func(ctx context.Context) error {

@@ -36,7 +36,7 @@ func workerFor(j *job, command string) worker {
 	case j.isTask():
 		return taskWorker{}
 	case strings.HasPrefix(name, "sw-"):
-		return &swWorker{gl: j.gl, verify: name == "sw-verify"}
+		return &swWorker{gl: j.gl, root: j.root, verify: name == "sw-verify"}
 	case strings.HasPrefix(name, "gsd"):
 		return &gsdWorker{gl: j.gl, root: j.root, phase: j.slice,
 			step: strings.TrimLeft(strings.TrimPrefix(name, "gsd"), ":-")}

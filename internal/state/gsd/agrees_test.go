@@ -63,7 +63,7 @@ func TestAgreesWithGSD(t *testing.T) {
 			{"phase 1", "1", ""}, {"phase 0", "0", ""}, {"phase 1.1", "1.1", ""}, {"workstream", "1", "web"},
 		} {
 			t.Run(filepath.Base(dir)+" "+test.name, func(t *testing.T) {
-				p := sideBySide{long: test.name == "phase 1", tool: filepath.Join(dir, "node_modules/@opengsd/gsd-core/gsd-core/bin/gsd-tools.cjs"),
+				p := sideBySide{long: test.name == "phase 1", tool: toolIn(dir),
 					theirs: numbered(t, test.first, test.workstream), ours: numbered(t, test.first, test.workstream),
 					workstream: test.workstream, home: t.TempDir(),
 					countsZero: test.first == "0" && filepath.Base(dir) == "1.14.0"}
@@ -76,6 +76,39 @@ func TestAgreesWithGSD(t *testing.T) {
 			})
 		}
 	}
+}
+
+// GSD's own tools have the same to say of a project that gl has begun as of one of their own.
+func TestAgreesWithGSDOnABeginning(t *testing.T) {
+	dirs := os.Getenv("GREENLIGHT_GSD_DIR")
+	if dirs == "" {
+		t.Skip("GREENLIGHT_GSD_DIR isn't set: make test-gsd")
+	}
+	for _, dir := range filepath.SplitList(dirs) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			p := sideBySide{tool: toolIn(dir), home: t.TempDir(),
+				theirs: planning{"PROJECT.md": "# Shop\n"}.store(t), ours: planning{"PROJECT.md": "# Shop\n"}.store(t)}
+			run := func(s *Store, args ...string) []byte {
+				out, err := p.gsd(s, args...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			run(p.theirs, "state", "milestone-switch", "--milestone", "v1.0", "--name", "Shop")
+			r, err := of(p.ours).Init(ctx)
+			done(t, r, err)
+			theirs, ours := facts(t, run(p.theirs, "state", "validate")), facts(t, run(p.ours, "state", "validate"))
+			if diff := cmp.Diff(theirs, ours); diff != "" || len(ours) == 0 {
+				t.Errorf("state validate (-GSD's, +gl's):\n%s", diff)
+			}
+		})
+	}
+}
+
+// toolIn returns GSD's program in a directory into which npm has put it.
+func toolIn(dir string) string {
+	return filepath.Join(dir, "node_modules/@opengsd/gsd-core/gsd-core/bin/gsd-tools.cjs")
 }
 
 // A sideBySide is two equal projects: GSD's tool carries out each verb in one, gl in the other.

@@ -25,7 +25,8 @@ func (t *Tracker) Check() []tracker.Complaint {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !s.place.NoWorkstream {
-			c.add(s.place.State(), t.slash("progress")+" in Claude Code", "is missing: where the project stands is unknown")
+			c.add(s.place.State(), t.slash("progress")+" in Claude Code",
+				"is missing: where the project stands is unknown")
 		}
 		return c.list
 	case err != nil:
@@ -60,7 +61,7 @@ func (c *checker) config() {
 	}
 	var doc map[string]json.RawMessage
 	if err := jsonedit.Unmarshal(data, &doc); err != nil {
-		c.bad(path, "correct it by hand", "is no JSON object (%v), so GSD's defaults count", err)
+		c.bad(path, "correct it by hand", "isn't a JSON object (%v), so GSD's defaults count", err)
 	}
 }
 
@@ -71,7 +72,8 @@ func (c *checker) state(data []byte) {
 	d := Parse(data)
 	switch {
 	case len(text) < len(data):
-		c.add(path, "remove the byte order mark", "begins with a byte order mark: GSD's status line reads none of the frontmatter")
+		c.add(path, "remove the byte order mark",
+			"begins with a byte order mark: GSD's status line reads none of the frontmatter")
 	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
 		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so it isn't read")
 	}
@@ -79,20 +81,24 @@ func (c *checker) state(data []byte) {
 		c.bad(path, "make it ---", "line %d is --, so the frontmatter goes on to the next ---", n)
 	}
 	if d.Stacked {
-		c.bad(path, "keep the first block and delete the others", "the frontmatter is there several times, one block behind the other")
+		c.bad(path, "keep the first block and delete the others",
+			"the frontmatter is there several times, one block behind the other")
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		c.bad(path, "delete it", "line %d has a NUL byte", 1+bytes.Count(data[:i], []byte("\n")))
 	}
 	if len(data) > maxRead {
-		c.add(path, "gl gsd state prune", "has %d kB: the status line reads the first %d", len(data)>>10, maxRead>>10)
+		c.add(path, "gl gsd state prune", "has %d kB: the status line reads the first %d",
+			len(data)>>10, maxRead>>10)
 	}
 	if line, _ := conflict.Find(string(data)); line > 0 {
-		c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", line)
+		c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d",
+			line)
 	}
 	for i := range d.Front {
 		if v, _ := d.Get(d.Front[i].Key); v.Start != d.Front[i].Value.Start {
-			c.add(path, "keep one of them", "%s is there twice; the last one counts", d.Front[i].Key)
+			c.add(path, "keep one of them", "%s is there twice; the last one counts",
+				d.Front[i].Key)
 		}
 	}
 }
@@ -107,7 +113,8 @@ func (c *checker) drift(s *survey) {
 		hasDone, ok1 := s.front.storedCount(doneKey)
 		hasAll, ok2 := s.front.storedCount(allKey)
 		if ok1 && ok2 && (hasDone != *done || hasAll != *all) {
-			c.add(c.place.State(), "gl gsd state sync", "counts %d of %d %s as completed, but the roadmap and the phase directories have %d of %d",
+			c.add(c.place.State(), "gl gsd state sync",
+				"counts %d of %d %s as completed, but the roadmap and the phase directories have %d of %d",
 				hasDone, hasAll, noun, *done, *all)
 		}
 	}

@@ -62,7 +62,8 @@ func (t *Tracker) setClaim(id string, c claim) error {
 	id = t.claimKey(id)
 	old, claims, err := t.loadClaims()
 	if err != nil {
-		return fmt.Errorf("%s can't be read: %w; it only holds claims: remove it if you can't repair it", claimsRel, err)
+		return fmt.Errorf("%s can't be read: %w; it only holds claims: remove it if you can't repair it",
+			claimsRel, err)
 	}
 	if claims[id] == c {
 		return nil
@@ -98,7 +99,9 @@ func (t *Tracker) setLifecycle(l Lifecycle, drop ...string) {
 	s := &Store{Root: p.Root, Planning: p.Planning, Now: t.Now, Warn: func(string) {}}
 	_, _ = s.edit(ctx, writing{bare: true}, func(d *draft) error {
 		l.apply(d)
-		d.set = slices.DeleteFunc(d.set, func(c change) bool { return slices.Contains(drop, c.key) })
+		d.set = slices.DeleteFunc(d.set, func(c change) bool {
+			return slices.Contains(drop, c.key)
+		})
 		d.drop = drop
 		return nil
 	})
@@ -112,7 +115,7 @@ func (t *Tracker) begun(id string, c *claim) func() {
 		return func() {}
 	}
 	d := Parse(data)
-	pos := PositionOf(d)
+	pos := positionOf(d)
 	_, has := d.Get("active_phase")
 	switch claims, err := t.readClaims(); {
 	case d.FrontStart == 0:

@@ -19,7 +19,7 @@ import (
 // With --compat, phases and plans are counted as GSD's own tools count them. Those tools don't
 // parse ROADMAP.md: they cut the current milestone out of its text and search the result for
 // phases. This often differs from what the roadmap means, so this reading is separate from
-// ParseRoadmap and supplies only the counts and the percent.
+// parseRoadmap and supplies only the counts and the percent.
 
 var compatPatterns = sync.OnceValue(func() (p struct {
 	stored, ongoing, named, heading, version             *regexp.Regexp // identify the milestone
@@ -72,7 +72,7 @@ var compatPatterns = sync.OnceValue(func() (p struct {
 
 // countAsGSD replaces the counts by those of GSD's own tools.
 // It follows their reading of the roadmap rule by rule, errors included. It shares nothing with
-// ParseRoadmap, whose rules are about what a roadmap means.
+// parseRoadmap, whose rules are about what a roadmap means.
 func (f *Facts) countAsGSD(phases, roadmap, state string) {
 	f.Counts, f.Unknown, f.Untold = Counts{}, false, 0
 	// as Node reads files; and a pattern, which is made of a version in them, has to be valid

@@ -2,11 +2,11 @@ package gsd
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,9 +82,9 @@ func TestKilledAtEveryCall(t *testing.T) {
 				if !strings.Contains(text, decision) && !strings.Contains(string(archive), decision) {
 					t.Fatalf("killed before call %d (%s): the decision is gone", step, call)
 				}
-				began := time.Now()
-				if err := crashing()[op](s); err != nil || time.Since(began) > 10*time.Second {
-					t.Fatalf("killed before call %d (%s): the next one took %s: %v", step, call, time.Since(began), err)
+				// a lock that only the deadman clears would outlast the lock budget, and so fail
+				if err := crashing()[op](s); err != nil {
+					t.Fatalf("killed before call %d (%s), the next one: %v", step, call, err)
 				}
 				if left, _ := filepath.Glob(filepath.Join(s.Planning, "*.lock")); len(left) > 0 {
 					t.Errorf("killed before call %d (%s): left behind %v", step, call, left)
@@ -123,7 +123,8 @@ func TestRepeatedAfterAKill(t *testing.T) {
 			r, err := verb(whole)
 			done(t, r, err)
 			want := whole.tree(t)
-			for step := 1; ; step++ {
+			stride := crashtest.Stride()
+			for step := 1 + rand.IntN(stride); ; step += stride {
 				s := fresh()
 				killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+s.Root)
 				if killed {

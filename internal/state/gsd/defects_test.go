@@ -51,6 +51,16 @@ func TestWritesWithoutDamage(t *testing.T) {
 		{"the next wave of a phase", "## Current Position\nPhase: 4.10 — EXECUTING\nPlan: 2 of 3\nStatus: Executing Phase 4.10\nLast activity: x\n",
 			"## Current Position\nPhase: 4.10 — EXECUTING\nPlan: 2 of 3\nStatus: Executing Phase 4.10\nLast activity: 2026-01-02 — Phase 4.10 execution resumed (wave continue)\n",
 			func(s *Store) (Result, error) { return s.BeginPhase(ctx, BeginPhase{Phase: "4.10"}) }},
+		{"a name in parentheses isn't the total", "## Current Position\nPhase: 54 (third of 10 in v1.8)\nPlan: 1 of 2\n",
+			"## Current Position\nPhase: 54 (third of 10 in v1.8) — COMPLETE\nPlan: 1 of 2\n",
+			func(s *Store) (Result, error) { return s.CompletePhase(ctx, "54") }},
+		{"a name after a dash isn't either", "## Current Position\nPhase: 2 — One of 5\nPlan: 02-01 of 3\n",
+			"## Current Position\nPhase: 3 (Sums) — EXECUTING\nPlan: 1 of ?\n",
+			func(s *Store) (Result, error) { return s.BeginPhase(ctx, BeginPhase{Phase: "3", Name: "Sums"}) }},
+		{"a total behind the name stays", "## Current Position\nPhase: 2 (Core) of 5\n", "## Current Position\nPhase: 2 of 5 (Core) — COMPLETE\n",
+			func(s *Store) (Result, error) { return s.CompletePhase(ctx, "2") }},
+		{"a plan's id isn't its number", "## Current Position\nPlan: 02-01 of 3\n", "## Current Position\nPlan: 02-01 of 3\n",
+			func(s *Store) (Result, error) { return s.AdvancePlan(ctx) }},
 		{"phase 4.1 isn't phase 4", "## Current Position\nPhase: 4.1 of 9 (A)\nPlan: 2 of 3\nStatus: Executing Phase 4.1\n",
 			"## Current Position\nPhase: 4 of 9 — EXECUTING\nPlan: 1 of ?\nStatus: Executing Phase 4\n",
 			func(s *Store) (Result, error) { return s.BeginPhase(ctx, BeginPhase{Phase: "4"}) }},
@@ -323,7 +333,7 @@ func TestFacts(t *testing.T) {
 		{"v1.0", false, Facts{Milestone: "v1.0", MilestoneName: "Old", Counts: Counts{1, 1, 1, 1}}},
 		{"v9", false, Facts{Milestone: "v9", Unbounded: true, Counts: Counts{3, 2, 3, 2}}},
 	} {
-		got := ReadFacts(Place{Root: root, Planning: root}, Parse([]byte("---\nmilestone: "+test.milestone+"\n---\n")), test.compat)
+		got := readFacts(Place{Root: root, Planning: root}, Parse([]byte("---\nmilestone: "+test.milestone+"\n---\n")), test.compat)
 		got.Dirs = nil
 		test.want.HasPhases, test.want.HasRoadmap = true, true
 		if d := cmp.Diff(test.want, got); d != "" {

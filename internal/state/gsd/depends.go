@@ -46,6 +46,11 @@ const finishedWord = `complete|completed|shipped|done|finished|delivered|release
 // metMark replaces an aside that calls the phase before it finished.
 const metMark = "\x01"
 
+// met reports whether the text after a phase calls that finished.
+func met(follow string) bool {
+	return strings.HasPrefix(strings.TrimLeft(follow, " "), metMark)
+}
+
 // allBefore is the key for every phase before this one: "all previous phases".
 const allBefore = "*"
 
@@ -71,7 +76,8 @@ type release struct {
 func readDepends(text string) need {
 	p := dependsPatterns()
 	var n need
-	plain := p.date.ReplaceAllString(strings.ReplaceAll(p.link.ReplaceAllString(text, "$1"), metMark, " "), " ")
+	plain := strings.ReplaceAll(p.link.ReplaceAllString(text, "$1"), metMark, " ")
+	plain = p.date.ReplaceAllString(plain, " ")
 	plain = p.aside.ReplaceAllStringFunc(plain, func(aside string) string {
 		if p.over.MatchString(aside) {
 			return metMark
@@ -87,13 +93,14 @@ func readDepends(text string) need {
 	said := n.named || p.none.MatchString(plain) || p.finished.MatchString(plain)
 	from := 0
 	for _, at := range p.list.FindAllStringIndex(plain, -1) {
-		if strings.HasPrefix(strings.ToLower(plain), "no") && p.none.MatchString(plain) && at[0] < clauseEnd(plain, 0) {
+		if strings.HasPrefix(strings.ToLower(plain), "no") && p.none.MatchString(plain) &&
+			at[0] < clauseEnd(plain, 0) {
 			continue
 		}
 		said = true
 		if needs(plain, from, at[0]) {
 			had := len(n.keys)
-			n.takeKeys(plain[at[0]:at[1]], strings.HasPrefix(strings.TrimLeft(plain[at[1]:], " "), metMark))
+			n.takeKeys(plain[at[0]:at[1]], met(plain[at[1]:]))
 			if aside(plain, at) { // about the last phase
 				n.keys = n.keys[:max(had, len(n.keys)-1)]
 			}
@@ -113,7 +120,8 @@ func (n *need) takeReleases(plain string) string {
 	var rest strings.Builder
 	done := 0
 	for _, m := range p.version.FindAllStringSubmatchIndex(plain, -1) {
-		if before := strings.ToLower(strings.TrimSpace(plain[:m[4]])); strings.HasSuffix(before, "phase") || strings.HasSuffix(before, "phases") {
+		before := strings.TrimSuffix(strings.ToLower(strings.TrimSpace(plain[:m[4]])), "s")
+		if strings.HasSuffix(before, "phase") {
 			continue // as in "Phase V1"
 		}
 		r := release{version: plain[m[4]:m[5]]}
@@ -158,7 +166,7 @@ func (n *need) takeKeys(list string, over bool) {
 	for _, at := range marked {
 		key := PhaseKey(rest[at[0]:at[1]])
 		n.keys = append(n.keys, key)
-		if strings.HasPrefix(strings.TrimLeft(rest[at[1]:], " "), metMark) {
+		if met(rest[at[1]:]) {
 			n.over = append(n.over, key)
 		}
 	}
@@ -203,7 +211,8 @@ func clauseStart(text string, from, at int) int {
 // number doesn't end a clause.
 func clauseEnd(text string, at int) int {
 	for i := at; i < len(text); i++ {
-		if text[i] == ';' || text[i] == ',' || text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ') || strings.HasPrefix(text[i:], "—") {
+		period := text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ')
+		if text[i] == ';' || text[i] == ',' || period || strings.HasPrefix(text[i:], "—") {
 			return i
 		}
 	}

@@ -25,7 +25,7 @@ type draft struct {
 	zero       bool     // milestone-switch: the progress block restarts from zero
 	keepCounts bool     // the progress block isn't recounted
 	uncounted  bool     // the progress block loses its percent
-	recount    bool     // the command's purpose is the progress, including its percent
+	percent    bool     // the command's purpose is the progress, including its percent
 	planned    *int     // planned-phase: recount the totals; this is the phase's number of plans
 }
 

@@ -70,7 +70,7 @@ func standingOf(d *Doc) standing {
 		s.phase == "" && p.defining.MatchString(status)
 	s.executing = p.executing.MatchString(field("Phase") + "\n" + field("Status"))
 	s.over = p.over.MatchString(status) || p.over.MatchString(field("Phase")) ||
-		s.phase == "" && NormalizeStatus(d.stored("status"), "", false) == Completed
+		s.phase == "" && normalizeStatus(d.stored("status"), "", false) == Completed
 	return s
 }
 
@@ -82,13 +82,13 @@ var standingWords = sync.OnceValue(func() (p struct{ defining, over, executing *
 	return p
 })
 
-// ReadFacts reads the files beside STATE.md. In compat mode it counts phases as GSD's own tools
+// readFacts reads the files beside STATE.md. In compat mode it counts phases as GSD's own tools
 // do: see countAsGSD.
-func ReadFacts(p Place, state *Doc, compat bool) Facts {
+func readFacts(p Place, state *Doc, compat bool) Facts {
 	text, err := durable.ReadFile(p.Roadmap())
 	var road *Roadmap
 	if err == nil {
-		road = ParseRoadmap(string(text))
+		road = parseRoadmap(string(text))
 	}
 	f := newFacts(road, ScanPhases(p.Phases()), standingOf(state))
 	f.HasPhases = paths.IsDir(p.Phases())

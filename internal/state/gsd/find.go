@@ -57,7 +57,7 @@ func workstream(root, planning string, getenv func(string) string) Place {
 	if name == "" {
 		name = storedWorkstream(planning, getenv)
 	}
-	if project := getenv("GSD_PROJECT"); project != "" && validName(project) {
+	if project := getenv(projectKey); project != "" && validName(project) {
 		planning = filepath.Join(planning, project)
 	}
 	if !validName(name) {
@@ -75,7 +75,8 @@ func storedWorkstream(planning string, getenv func(string) string) string {
 	}
 	for _, p := range pointers {
 		data, _ := readStart(p)
-		if name := trim(string(data)); validName(name) && paths.IsDir(filepath.Join(planning, "workstreams", name)) {
+		name := trim(string(data))
+		if validName(name) && paths.IsDir(filepath.Join(planning, "workstreams", name)) {
 			return name
 		}
 	}
@@ -83,8 +84,9 @@ func storedWorkstream(planning string, getenv func(string) string) string {
 }
 
 // sessionKeys are the variables by which GSD distinguishes sessions, in its order.
-var sessionKeys = [...]string{"GSD_SESSION_KEY", "CODEX_THREAD_ID", "CLAUDE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "OPENCODE_SESSION_ID",
-	"GEMINI_SESSION_ID", "CURSOR_SESSION_ID", "WINDSURF_SESSION_ID", "TERM_SESSION_ID", "WT_SESSION", "TMUX_PANE", "ZELLIJ_SESSION_NAME"}
+var sessionKeys = [...]string{"GSD_SESSION_KEY", "CODEX_THREAD_ID", "CLAUDE_SESSION_ID",
+	"CLAUDE_CODE_SSE_PORT", "OPENCODE_SESSION_ID", "GEMINI_SESSION_ID", "CURSOR_SESSION_ID",
+	"WINDSURF_SESSION_ID", "TERM_SESSION_ID", "WT_SESSION", "TMUX_PANE", "ZELLIJ_SESSION_NAME"}
 
 // sessionPointer returns the file in which GSD stores a session's workstream: in the temporary
 // directory, named by a hash of the project's path. It returns "" if no variable identifies the
@@ -100,7 +102,8 @@ func sessionPointer(planning string, getenv func(string) string) string {
 		}
 		sum := sha1.Sum([]byte(planning))
 		name := strings.ReplaceAll(strings.ToLower(key), "_", "-") + "-" + token
-		return filepath.Join(os.TempDir(), "gsd-workstream-sessions", hex.EncodeToString(sum[:])[:16], name)
+		return filepath.Join(os.TempDir(), "gsd-workstream-sessions",
+			hex.EncodeToString(sum[:])[:16], name)
 	}
 	return ""
 }
@@ -125,7 +128,8 @@ func sessionToken(s string) string {
 // that it can't escape its parent.
 func validName(name string) bool {
 	for i := range len(name) {
-		if !isKeyByte(name[i]) && name[i] != '.' || i == 0 && strings.IndexByte("._-", name[0]) >= 0 {
+		if !isKeyByte(name[i]) && name[i] != '.' ||
+			i == 0 && strings.IndexByte("._-", name[0]) >= 0 {
 			return false
 		}
 	}
@@ -156,7 +160,7 @@ func (p Place) Position() (Position, bool) {
 	if err != nil {
 		return Position{}, false
 	}
-	return PositionOf(Parse(data)), true
+	return positionOf(Parse(data)), true
 }
 
 // readStart reads the first maxRead bytes of a file.

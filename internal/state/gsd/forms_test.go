@@ -121,7 +121,7 @@ func TestRoadmapSaysComplete(t *testing.T) {
 		"### Phase 1: A\nStatus: Shipped", "### Phase 1: A\n\n✅ COMPLETE (2026-02-03)", "### Phase 1: A\n**✅ Complete**", "### Phase 1: A\n**Completed**: 2026-02-03",
 		"- [✓] **Phase 1: A**", "1. [x] **Phase 1: A**", "## v1.0 MVP — COMPLETE ✓\n### Phase 1: A", "## v1.0 MVP\n**Status:** ✅ Shipped\n### Phase 1: A",
 	} {
-		if got := outline(ParseRoadmap(done + "\n")); len(got) != 1 || !strings.HasPrefix(got[0], "1 A [") || !strings.HasSuffix(got[0], "<-  done") {
+		if got := outline(parseRoadmap(done + "\n")); len(got) != 1 || !strings.HasPrefix(got[0], "1 A [") || !strings.HasSuffix(got[0], "<-  done") {
 			t.Errorf("%q: %q", done, got)
 		}
 	}
@@ -131,7 +131,7 @@ func TestRoadmapSaysComplete(t *testing.T) {
 		"### Phase 1: A\n**Status**: In Progress", "### Phase 1: A\n**Status**: Complete (pending verification)", "### Phase 1: A\n**Completed**: -",
 		"### Phase 1: A\n> **Status**: Complete", "## v1.0 Complete overhaul\n### Phase 1: A", "### Phase 1: A\n## v0.9\n**Status**: Complete",
 	} {
-		if got := outline(ParseRoadmap(open + "\n")); len(got) != 1 || strings.HasSuffix(got[0], " done") {
+		if got := outline(parseRoadmap(open + "\n")); len(got) != 1 || strings.HasSuffix(got[0], " done") {
 			t.Errorf("%q: %q", open, got)
 		}
 	}
@@ -282,7 +282,7 @@ func TestDependsOnMilestones(t *testing.T) {
 	const roadmap = "- ✅ **v1.0 MVP** - Phases 1-2 (shipped)\n## v1.1 Now\n### Phase 3: C\n**Depends on**: v1.0 (shipped)\n### Phase 4: D\n**Depends on**: v0.9\n" +
 		"### Phase 5: E\n**Depends on**: v1.0 Phase 2\n## v1.2 Next\n### Phase 6: F\n**Depends on**: v1.1\n### Phase 7: G\n**Depends on**: v1.2 Phase 6; Phase 39 (complete)\n### Phase 8: H\n**Depends on**: v9.0\n"
 	want := []string{"3 C [v1.1] <- ", "4 D [v1.1] <- ", "5 E [v1.1] <- ", "6 F [v1.2] <- 3,4,5", "7 G [v1.2] <- 39,6", `8 H [v1.2] <- 7 unread "v9.0"`}
-	if d := cmp.Diff(want, outline(ParseRoadmap(roadmap))); d != "" {
+	if d := cmp.Diff(want, outline(parseRoadmap(roadmap))); d != "" {
 		t.Error(d)
 	}
 	c, err := project(t, map[string]string{".planning/ROADMAP.md": roadmap, ".planning/STATE.md": ""}).Load()
@@ -367,7 +367,7 @@ func TestMilestoneNames(t *testing.T) {
 		"## v1.0 Complete":           "v1.0 ",
 		"## v1.0 MVP ✓":              "v1.0 MVP shipped",
 	} {
-		if got := milestones(ParseRoadmap(title + "\n")); len(got) == 0 || got[0] != want {
+		if got := milestones(parseRoadmap(title + "\n")); len(got) == 0 || got[0] != want {
 			t.Errorf("%q: %q, want %q", title, got, want)
 		}
 	}

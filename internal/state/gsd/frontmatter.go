@@ -15,7 +15,8 @@ func Parse(src []byte) *Doc {
 	d := &Doc{frontmatter.Parse(src)}
 	d.SkipStacked(func(key string) bool {
 		switch key {
-		case "gsd_state_version", "milestone", "milestone_name", "current_phase", "status", "last_updated", "progress":
+		case "gsd_state_version", "milestone", "milestone_name", "current_phase", "status",
+			"last_updated", "progress":
 			return true
 		}
 		return false

@@ -1,8 +1,6 @@
 package gsd
 
-import (
-	"strings"
-)
+import "strings"
 
 // PhaseKey returns a key shared by all spellings of a phase's id: without project code, without
 // leading zeros, in upper case. 05, 5 and APP-05 are the same phase; 4.1 and 4.10 are
@@ -13,7 +11,7 @@ func PhaseKey(id string) string {
 	if token == "" || token != id {
 		return ""
 	}
-	letters := len(token) - len(strings.TrimLeft(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+	letters := strings.IndexFunc(token, func(r rune) bool { return '0' <= r && r <= '9' })
 	n := digits(token[letters:])
 	short := strings.TrimLeft(n, "0")
 	if short == "" {
@@ -49,7 +47,9 @@ func phaseToken(s string) string {
 // stripCode removes a project's code: APP-05 becomes 05.
 func stripCode(s string) string {
 	code, rest, ok := strings.Cut(s, "-")
-	if !ok || code == "" || !isLetter(code[0]) || strings.ToUpper(code) != code || strings.IndexFunc(code, notCode) >= 0 || phaseToken(rest) == "" {
+	isCode := ok && code != "" && isLetter(code[0]) && strings.ToUpper(code) == code &&
+		!strings.ContainsFunc(code, notCode)
+	if !isCode || phaseToken(rest) == "" {
 		return s
 	}
 	return rest
@@ -71,7 +71,8 @@ func uncounted(key string) bool {
 
 // olderVersion reports whether milestone a is older than b: v1.9 is older than v1.10.
 func olderVersion(a, b string) bool {
-	x, y := strings.Split(strings.TrimLeft(a, "vV"), "."), strings.Split(strings.TrimLeft(b, "vV"), ".")
+	x := strings.Split(strings.TrimLeft(a, "vV"), ".")
+	y := strings.Split(strings.TrimLeft(b, "vV"), ".")
 	for i := range max(len(x), len(y)) {
 		var m, n int
 		if i < len(x) {

@@ -145,8 +145,8 @@ func (s *survey) disputed(ph *Phase, step string) string {
 		return fmt.Sprintf("%s says that phase %s is being executed, but it has no plans",
 			s.place.rel(s.place.State()), ph.ID)
 	case step == stepPlan && gone && ph.row.done > 0:
-		return fmt.Sprintf("%s says that %d of %d plans of phase %s were carried out, but their files are gone",
-			s.place.rel(s.place.Roadmap()), ph.row.done,
+		return fmt.Sprintf("%s says that %d of %d plans of phase %s were carried out, "+
+			"but their files are gone", s.place.rel(s.place.Roadmap()), ph.row.done,
 			max(ph.row.plans, ph.row.items, ph.Plans, ph.row.done), ph.ID)
 	case step == stepPlan && gone && ph.row.begun && !s.preparing(ph, d):
 		return fmt.Sprintf("%s says that phase %s is in progress, but it has no plans",
@@ -160,7 +160,7 @@ func (s *survey) preparing(ph *Phase, d *PhaseDir) bool {
 	if d != nil && (d.Context || d.Research) || s.pos.NextAction != "" {
 		return true
 	}
-	status := NormalizeStatus(s.pos.Status, "", false)
+	status := normalizeStatus(s.pos.Status, "", false)
 	return s.current() == ph.Key && (status == Planning || status == Discussing)
 }
 
@@ -181,18 +181,18 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	}
 	switch {
 	case s.asked(ph):
-		return strings.TrimSuffix("an answer: "+s.waiting.Question,
-			": "), []string{"gl gsd state signal-resume"}
+		what := strings.TrimSuffix("an answer: "+s.waiting.Question, ": ")
+		return what, []string{"gl gsd state signal-resume"}
 	case !s.due(ph): // nothing to decide yet
 		return "", nil
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
 	case s.facts.Undefined:
-		return "a roadmap: " + s.facts.Milestone +
-			" has no roadmap yet", []string{s.t.slash("new-milestone") + " in Claude Code"}
+		return "a roadmap: " + s.facts.Milestone + " has no roadmap yet",
+			[]string{s.t.slash("new-milestone") + " in Claude Code"}
 	case s.later(ph):
-		return "milestone " + ph.Milestone + ", STATE.md is at " +
-			s.facts.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
+		return "milestone " + ph.Milestone + ", STATE.md is at " + s.facts.Milestone,
+			[]string{s.t.slash("complete-milestone") + " in Claude Code"}
 	case s.disputed(ph, step) != "":
 		return "a decision: " + s.disputed(ph, step), s.decide(ph, step)
 	case step == stepPlan && s.undiscussed(ph, d):
@@ -268,7 +268,7 @@ func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 	case next("discuss-phase"), s.cfg.WantDiscuss:
 		return true
 	}
-	return NormalizeStatus(s.pos.Status, "", false) == Discussing && s.current() == ph.Key
+	return normalizeStatus(s.pos.Status, "", false) == Discussing && s.current() == ph.Key
 }
 
 // command returns the agent's prompt for the phase's step.

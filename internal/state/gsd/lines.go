@@ -37,5 +37,5 @@ func trim(s string) string {
 func (l line) empty(src []byte) bool { return blankText(src[l.start:l.end]) }
 
 func isKeyByte(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '-' || isDigit(c) || isLetter(c)
 }

@@ -69,8 +69,8 @@ func lockState(ctx context.Context, state string, also bool) (release func(), er
 			return nil, err
 		}
 		if waited := time.Since(began); waited > lockBudget {
-			return nil, fmt.Errorf("%w since more than %d s: remove it if nothing works on this project",
-				err, int(lockBudget.Seconds()))
+			return nil, fmt.Errorf("waited %d s: %w. Remove it if nothing is working on this project",
+				int(lockBudget.Seconds()), err)
 		}
 		select {
 		case <-ctx.Done():

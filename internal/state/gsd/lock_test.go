@@ -36,6 +36,8 @@ func deadPID(t *testing.T) int {
 // A stale lock file is cleared by GSD's rules, and a held one isn't.
 func TestLockRules(t *testing.T) {
 	alive, dead := strconv.Itoa(process(t)), strconv.Itoa(deadPID(t))
+	// in the future: younger than a second for as long as the test takes
+	const justMade = -time.Hour
 	asJSON := func(pid string) string {
 		return fmt.Sprintf(`{"pid":%s,"cwd":"/x","acquired":"2026-01-01T00:00:00.000Z"}`, pid)
 	}
@@ -49,9 +51,9 @@ func TestLockRules(t *testing.T) {
 		{"of a dead process", dead, 0, true},
 		{"of a dead process, as JSON", asJSON(dead), 0, true},
 		{"of a process that lives, as JSON", asJSON(alive), 30 * time.Second, false},
-		{"just made", "", 0, false},
+		{"just made", "", justMade, false},
 		{"just made, a second ago", "", 1100 * time.Millisecond, true},
-		{"garbage", "12 34", 0, false},
+		{"garbage", "12 34", justMade, false},
 		{"garbage, old", alive + "\n# host", 2 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

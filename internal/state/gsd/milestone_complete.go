@@ -53,7 +53,7 @@ var versionLabel = sync.OnceValue(func() *regexp.Regexp {
 
 func checkVersion(version string) error {
 	if !versionLabel().MatchString(version) || strings.Contains(version, "..") {
-		return usagef("%q is no version of a milestone, such as v1.0", version)
+		return usagef("%q isn't a version: expected one such as v1.0", version)
 	}
 	return nil
 }
@@ -73,7 +73,8 @@ type milestoneEnding struct {
 // Repeating it completes what a crash has left.
 func (p *Project) CompleteMilestone(ctx context.Context, m MilestoneEnd) (r Result, err error) {
 	s := p.Store
-	m.Version, m.Name = strings.TrimSpace(m.Version), cmp.Or(strings.TrimSpace(m.Name), m.Version)
+	m.Version = strings.TrimSpace(m.Version)
+	m.Name = cmp.Or(strings.TrimSpace(m.Name), m.Version)
 	if err := errors.Join(checkVersion(m.Version), checkText("--name", m.Name)); err != nil {
 		return Result{}, err
 	}
@@ -112,11 +113,12 @@ func (e *milestoneEnding) read() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	road := ParseRoadmap(string(text))
+	road := parseRoadmap(string(text))
 	if len(road.Milestones) == 0 {
 		// one milestone, which only STATE.md names
 		if stored := state.stored("milestone"); stored != "" && !sameVersion(stored, e.Version) {
-			return phaseErrorf("no phases found for milestone %s in ROADMAP.md: STATE.md is at %s", e.Version, stored)
+			return phaseErrorf("no phases found for milestone %s in ROADMAP.md: STATE.md is at %s",
+				e.Version, stored)
 		}
 	} else if road.find(e.Version, "") < 0 {
 		return phaseErrorf("no phases found for milestone %s in ROADMAP.md", e.Version)
@@ -142,7 +144,8 @@ func (e *milestoneEnding) read() error {
 
 func (e *milestoneEnding) mayEnd() error {
 	if n := len(e.open); n > 0 && !e.Force {
-		return phaseErrorf("Cannot mark milestone complete: %d phase(s) of %s are open (%s). Run gl why %s, or repeat it with --force",
+		return phaseErrorf("Cannot mark milestone complete: %d phase(s) of %s are open (%s). "+
+			"Run gl why %s, or repeat it with --force",
 			n, e.Version, strings.Join(e.open, ", "), e.open[0])
 	}
 	return nil
@@ -191,7 +194,8 @@ func (e *milestoneEnding) end() error {
 		return err
 	}
 	header := fmt.Sprintf("# Requirements Archive: %s\n\n**Archived:** %s\n**Status:** SHIPPED\n\n"+
-		"For current requirements, see `.planning/REQUIREMENTS.md`.\n\n---\n\n", e.title(), e.doc.Date)
+		"For current requirements, see `.planning/REQUIREMENTS.md`.\n\n---\n\n",
+		e.title(), e.doc.Date)
 	var err error
 	if e.doc.Archived.Roadmap, err = e.archive("ROADMAP.md", ""); err != nil {
 		return err
@@ -253,7 +257,7 @@ func (e *milestoneEnding) enter() (bool, error) {
 	}
 	at := 0
 	for l := range markdown.Lines(string(old)) {
-		if l.Level == 2 && (l.Title + " ")[:min(len(l.Title)+1, len(e.Version)+1)] == e.Version+" " {
+		if l.Level == 2 && strings.HasPrefix(l.Title+" ", e.Version+" ") {
 			return false, nil
 		}
 		if l.Level == 1 && at == 0 {
@@ -265,7 +269,8 @@ func (e *milestoneEnding) enter() (bool, error) {
 		lines = "- " + strings.Join(e.doc.Accomplishments, "\n- ") + "\n"
 	}
 	entry := fmt.Sprintf("## %s (Shipped: %s)\n\n**Phases completed:** %d phases, %d plans\n\n"+
-		"**Key accomplishments:**\n\n%s\n---\n", e.title(), e.doc.Date, e.doc.Phases, e.doc.Plans, lines)
+		"**Key accomplishments:**\n\n%s\n---\n",
+		e.title(), e.doc.Date, e.doc.Phases, e.doc.Plans, lines)
 	if at == 0 && len(strings.TrimSpace(string(old))) == 0 {
 		return true, durable.Replace(path, old, []byte("# Milestones\n\n"+entry))
 	}
@@ -298,13 +303,12 @@ func (e *milestoneEnding) endState(d *draft) {
 	d.keepCounts, d.uncounted = true, true
 	d.exact("status", Completed)
 	for _, key := range []string{"active_phase", "next_action", "next_phases"} {
-		if d.doc.stored(key) != "" || key == "next_phases" && hasKey(d.doc, key) {
+		_, there := d.doc.Get(key)
+		if d.doc.stored(key) != "" || key == "next_phases" && there {
 			d.set = append(d.set, change{key, "null"})
 		}
 	}
 }
-
-func hasKey(d *Doc, key string) bool { _, ok := d.Get(key); return ok }
 
 // archivePhases moves directories from phases to the archive of a milestone, and returns how
 // many. A name that is taken there gets a number.
@@ -358,11 +362,12 @@ func (p *Project) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err
 		}
 		switch n := len(names); {
 		case n > 0 && !c.Confirm:
-			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear would archive %d phase directories. Pass --confirm to proceed", n)})
+			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear would archive %d phase "+
+				"directories. Pass --confirm to proceed", n)})
 			return nil
 		case n > 0 && len(c.Dirty) > 0:
-			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear aborted: %d uncommitted change(s) in phase directories. "+
-				"Commit them first, or pass --force", len(c.Dirty))})
+			r = refused(clearedDoc{Reason: fmt.Sprintf("phases clear aborted: %d uncommitted "+
+				"change(s) in phase directories. Commit them first, or pass --force", len(c.Dirty))})
 			return nil
 		}
 		n, err := archivePhases(s, cmp.Or(c.Version, archiveLabel(s)), names)

@@ -59,7 +59,7 @@ func TestMilestones(t *testing.T) {
 			if !strings.Contains(test.road, "Phase 3") {
 				position = ""
 			}
-			road := ParseRoadmap(test.road)
+			road := parseRoadmap(test.road)
 			if d := cmp.Diff(test.milestones, milestones(road)); d != "" {
 				t.Errorf("milestones (-want +got):\n%s", d)
 			}
@@ -80,7 +80,7 @@ func TestMilestones(t *testing.T) {
 
 // Headings and names as people decorate them.
 func TestDecoratedPhases(t *testing.T) {
-	road := ParseRoadmap("### ✅ Phase 1: Base\n### 🚧 Phase 2: Cart (IN PROGRESS)\n#### Phase 3: Orders ✅\n- [x] Phase 4: Pay (3/3 plans) — completed 2026-01-02\n" +
+	road := parseRoadmap("### ✅ Phase 1: Base\n### 🚧 Phase 2: Cart (IN PROGRESS)\n#### Phase 3: Orders ✅\n- [x] Phase 4: Pay (3/3 plans) — completed 2026-01-02\n" +
 		"- [ ] 📋 **Phase 5: Ship** - later\n- ✅ **Phase 6: Last** — done 2026-01-03\n### Phase 7: What is done — and what isn't\n### Phase 0: Zero\n")
 	want := []string{"0 Zero [] <- ", "1 Base [] <- 0 done", "2 Cart [] <- 1", "3 Orders [] <- 2 done", "4 Pay [] <- 3 done", "5 Ship [] <- 4", "6 Last [] <- 5 done",
 		"7 What is done — and what isn't [] <- 6"}

@@ -13,9 +13,9 @@ func Percent(completedPlans, totalPlans, completedPhases, totalPhases int) (int,
 		true
 }
 
-// PlanPercent returns the fraction of the plans alone, which GSD's update-progress prints;
+// planPercent returns the fraction of the plans alone, which GSD's update-progress prints;
 // false without plans.
-func PlanPercent(completed, total int) (int, bool) {
+func planPercent(completed, total int) (int, bool) {
 	if total <= 0 {
 		return 0, false
 	}

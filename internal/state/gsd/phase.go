@@ -11,8 +11,9 @@ import (
 var prosePatterns = sync.OnceValue(func() (p struct {
 	id, total, paren, tail, statusy, marker *regexp.Regexp
 }) {
-	p.id = regexp.MustCompile(`(?i)^\s*(?:Phase\s+)?(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)\b`)
-	p.total = regexp.MustCompile(`\bof\s+(\d+)`)
+	const id = `(?i)^\s*(?:Phase\s+)?(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)\b`
+	p.id = regexp.MustCompile(id)
+	p.total = regexp.MustCompile(id + `\s+of\s+(\d+)\b`)
 	p.paren = regexp.MustCompile(`\(([^)]{1,200})\)`)
 	p.tail = regexp.MustCompile(`—\s*([^(\n]{1,200}?)\s*$`)
 	p.statusy = regexp.MustCompile(`(?i)^(?:completed?|executing|not started|planning|planned|ready(?:\s+to\s+\S.{0,50})?|` +
@@ -33,15 +34,17 @@ func readPhase(value string) prosePhase {
 	if m := p.id.FindStringSubmatch(value); m != nil {
 		out.id = m[1]
 	}
-	if m := p.total.FindStringSubmatch(value); m != nil {
-		out.of = m[1]
-	}
 	paren := ""
 	if m := p.paren.FindStringSubmatch(value); m != nil {
 		paren = strings.TrimSpace(m[1])
 	}
+	// what is in parentheses is neither the total nor the tail: `54 (third of 10 in v1.8)`
+	bare := p.paren.ReplaceAllString(value, " ")
+	if m := p.total.FindStringSubmatch(bare); m != nil {
+		out.of = m[2]
+	}
 	tail := ""
-	if m := p.tail.FindStringSubmatch(p.paren.ReplaceAllString(value, " ")); m != nil {
+	if m := p.tail.FindStringSubmatch(bare); m != nil {
 		tail = strings.TrimSpace(m[1])
 	}
 	isName := tail != "" && !p.statusy.MatchString(tail) &&
@@ -58,8 +61,8 @@ func readPhase(value string) prosePhase {
 	return out
 }
 
-// label formats a phase for Current Position: `2 of 5 (Name) — EXECUTING`. The total stays if
-// the file had one, because the status line reads it.
+// label formats a phase for Current Position: `2 of 5 (Name) — EXECUTING`, or without the dash
+// for an empty mark. The total stays if the file had one, because the status line reads it.
 func (p prosePhase) label(mark string) string {
 	text := p.id
 	if p.of != "" {
@@ -68,7 +71,10 @@ func (p prosePhase) label(mark string) string {
 	if p.name != "" {
 		text += " (" + p.name + ")"
 	}
-	return text + " — " + mark
+	if mark != "" {
+		text += " — " + mark
+	}
+	return text
 }
 
 // samePhase reports whether two ids mean the same phase: 2 and 02 do, 4.1 and 4.10 don't.

@@ -36,7 +36,7 @@ func placeOf(s *Store) Place { return Place{Root: s.Root, Planning: s.Planning} 
 func newPhaseFiles(s *Store, id string) (*phaseFiles, error) {
 	p := &phaseFiles{s: s, id: id, key: PhaseKey(id), state: Parse(nil)}
 	if p.key == "" {
-		return nil, usagef("%q is no phase: a number such as 4 or 4.1 is expected", id)
+		return nil, usagef("%q isn't a phase: expected a number such as 4 or 4.1", id)
 	}
 	state, err := s.load()
 	switch {
@@ -60,8 +60,8 @@ func newPhaseFiles(s *Store, id string) (*phaseFiles, error) {
 		}
 	}
 	if p.dir == nil {
-		return nil, &phaseError{fmt.Sprintf("Phase %s not found: there is no directory for it in %s",
-			id, placeOf(s).rel(placeOf(s).Phases()))}
+		return nil, phaseErrorf("Phase %s not found: there is no directory for it in %s",
+			id, placeOf(s).rel(placeOf(s).Phases()))
 	}
 	return p, nil
 }
@@ -145,7 +145,8 @@ func (p *Project) RoadmapProgress(ctx context.Context, id string) (Result, error
 		doc.Status, doc.Complete = p.progress(), p.complete()
 		var err error
 		if doc.Updated, err = p.writeRoadmap(); !doc.Updated {
-			doc.Reason = "no changes were needed: ROADMAP.md already has the phase's plans and status"
+			doc.Reason = "no changes were needed: " +
+				"ROADMAP.md already has the phase's plans and status"
 		}
 		return result(doc, planCount(doc.SummaryCount, doc.PlanCount)+" "+doc.Status), err
 	})
@@ -313,15 +314,16 @@ func (p *phaseFiles) mayFinish() error {
 	}
 	switch {
 	case len(open) > 0:
-		return phaseErrorf("Phase %s cannot be completed: %d plan(s) have no completion record (*-SUMMARY.md): %s. "+
-			"Carry them out, or give a plan that was dropped the status superseded in its front matter",
+		return phaseErrorf("Phase %s cannot be completed: %d plan(s) have no completion record "+
+			"(*-SUMMARY.md): %s. Carry them out, or give a plan that was dropped the status "+
+			"superseded in its front matter",
 			p.id, len(open), strings.Join(open[:min(len(open), 20)], ", "))
 	case !p.dir.Had:
 		return phaseErrorf("Phase %s cannot be completed: it has no plans. Run /gsd-plan-phase %s first",
 			p.id, p.id)
 	case !p.complete():
-		return phaseErrorf("Phase %s verification is incomplete: %s. Run /gsd-verify-work %s first", p.id,
-			p.dir.openVerification(), p.id)
+		return phaseErrorf("Phase %s verification is incomplete: %s. "+
+			"Run /gsd-verify-work %s first", p.id, p.dir.openVerification(), p.id)
 	}
 	return nil
 }
@@ -352,8 +354,9 @@ func (p *phaseFiles) finishRequirements(doc *phaseCompleteDoc) error {
 	}
 	m := markRequirements(string(old), ids)
 	if len(m.missing) > 0 {
-		doc.Warnings = append(doc.Warnings, fmt.Sprintf("%s doesn't have, or has decided otherwise: %s",
-			requirementsFile, strings.Join(m.missing, ", ")))
+		doc.Warnings = append(doc.Warnings,
+			fmt.Sprintf("%s doesn't have, or has decided otherwise: %s",
+				requirementsFile, strings.Join(m.missing, ", ")))
 	}
 	doc.RequirementsUpdated = m.text != string(old)
 	return durable.Replace(path, old, []byte(m.text))
@@ -362,7 +365,7 @@ func (p *phaseFiles) finishRequirements(doc *phaseCompleteDoc) error {
 // next returns the phase that comes next in the milestone: the first that isn't complete. It is
 // nil if all are.
 func (p *phaseFiles) next() *Phase {
-	road := ParseRoadmap(p.edits.String())
+	road := parseRoadmap(p.edits.String())
 	for _, ph := range road.of(road.current(standingOf(p.state))) {
 		if ph.Key != p.key && !ph.Done && !ph.CarriedOut && !ph.Deferred {
 			return ph
@@ -378,22 +381,16 @@ func (p *phaseFiles) finishState(d *draft, next *Phase) {
 	activity := "Phase " + p.id + " complete"
 	stopped := activity
 	if next == nil {
-		status, word, stopped, mark = "All phases complete", Completed, stopped+" — all phases complete", "COMPLETE"
+		status, word, mark = "All phases complete", Completed, "COMPLETE"
+		stopped += " — all phases complete"
 		next = cmp.Or(p.edits.phase, &Phase{ID: p.id})
 	} else {
 		activity += ", transitioned to Phase " + next.ID
 		stopped += ", ready to plan Phase " + next.ID
 	}
-	to := func(old string) (string, bool) {
-		ph := movePhase(old, next.ID, next.Name)
-		if mark == "" {
-			return strings.TrimSuffix(ph.label(""), " — "), true
-		}
-		return ph.label(mark), true
-	}
-	d.inPosition("Phase", to)
-	d.lead("Current Phase", func(string) (string, bool) { return next.ID, true })
-	d.lead("Current Phase Name", func(string) (string, bool) { return next.Name, true })
+	d.inPosition("Phase", moved(next.ID, next.Name, mark))
+	d.lead("Current Phase", always(next.ID))
+	d.lead("Current Phase Name", always(next.Name))
 	d.inPosition("Plan", always("Not started"))
 	d.lead("Current Plan", always("Not started"))
 	d.lead("Status", ifDefault("Status", status))

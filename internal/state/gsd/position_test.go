@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func position(src string) Position { return PositionOf(Parse([]byte(src))) }
+func position(src string) Position { return positionOf(Parse([]byte(src))) }
 
 const sample = `---
 gsd_state_version: '1.0'
@@ -135,12 +135,12 @@ func TestStatus(t *testing.T) {
 		"defining_requirements":   {"defining_requirements", "defining_requirements"},
 		"Phase complete — ready for verification": {Verifying, Verifying},
 	} {
-		if got := [2]string{NormalizeStatus(status, "", true), NormalizeStatus(status, "", false)}; got != want {
+		if got := [2]string{normalizeStatus(status, "", true), normalizeStatus(status, "", false)}; got != want {
 			t.Errorf("%q: %q, want %q", status, got, want)
 		}
 	}
 	for paused, want := range map[string][2]string{"": {Planning, Planning}, "null": {Paused, Planning}, "~": {Paused, Planning}, "noon": {Paused, Paused}} {
-		if got := [2]string{NormalizeStatus("planning", paused, true), NormalizeStatus("planning", paused, false)}; got != want {
+		if got := [2]string{normalizeStatus("planning", paused, true), normalizeStatus("planning", paused, false)}; got != want {
 			t.Errorf("paused at %q: %q, want %q", paused, got, want)
 		}
 	}
@@ -159,10 +159,10 @@ func TestPercent(t *testing.T) {
 			t.Errorf("%v: %d %v", tt, got, ok)
 		}
 	}
-	if n, ok := PlanPercent(1, 3); n != 33 || !ok {
+	if n, ok := planPercent(1, 3); n != 33 || !ok {
 		t.Error(n, ok)
 	}
-	if _, ok := PlanPercent(1, 0); ok {
+	if _, ok := planPercent(1, 0); ok {
 		t.Error("a fraction of nothing")
 	}
 }
@@ -260,7 +260,7 @@ func TestCorpusAsGSD(t *testing.T) {
 
 func FuzzPosition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
-		p := PositionOf(Parse(src))
+		p := positionOf(Parse(src))
 		_, _ = p.String(), p.Compact()
 		for _, n := range []string{p.Percent, p.TotalPhases, p.CompletedPhases, p.PhaseNum, p.PhaseTotal} {
 			if digits(n) != n {

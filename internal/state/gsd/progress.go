@@ -139,8 +139,8 @@ func (d *Doc) gsdPercent(percent int) bool {
 		n[i], _ = d.storedCount(key)
 	}
 	all, ok := Percent(n[0], n[1], n[2], n[3])
-	plans, hasPlans := PlanPercent(n[0], n[1])
-	phases, hasPhases := PlanPercent(n[2], n[3])
+	plans, hasPlans := planPercent(n[0], n[1])
+	phases, hasPhases := planPercent(n[2], n[3])
 	return !ok || percent == all || hasPlans && percent == plans || hasPhases && percent == phases
 }
 

@@ -32,10 +32,10 @@ func (p Position) Line(compact bool) string {
 	return p.String()
 }
 
-// PositionOf reads the position from a STATE.md. It agrees with GSD's own status line where
+// positionOf reads the position from a STATE.md. It agrees with GSD's own status line where
 // that works, and also understands what defeats GSD's patterns: a byte order mark, comments and
 // quotes in the progress block, a list or map in another form.
-func PositionOf(d *Doc) Position {
+func positionOf(d *Doc) Position {
 	p := Position{
 		Status:        d.word("status"),
 		Milestone:     d.word("milestone"),
@@ -45,7 +45,8 @@ func PositionOf(d *Doc) Position {
 	}
 	p.NextPhases = d.last("next_phases", frontmatter.List).Items
 	progress := d.last("progress", frontmatter.Map)
-	p.CompletedPhases, p.TotalPhases = leading(progress, "completed_phases"), leading(progress, "total_phases")
+	p.CompletedPhases = leading(progress, "completed_phases")
+	p.TotalPhases = leading(progress, "total_phases")
 	p.Percent = leading(progress, "percent")
 	p.PhaseNum, p.PhaseTotal, p.PhaseName = phaseLine(d.Src)
 	if p.Status == "" {

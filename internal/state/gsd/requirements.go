@@ -15,11 +15,11 @@ import (
 // requirementIDs splits a list of requirements: "[A-01, A-02]", "A-01 A-02".
 func requirementIDs(text string) []string {
 	var ids []string
+	valid := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)+$`)
 	for _, id := range strings.FieldsFunc(text, func(r rune) bool {
 		return strings.ContainsRune("[], \t\r\n", r)
 	}) {
-		if regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)+$`).MatchString(id) &&
-			!slices.Contains(ids, id) {
+		if valid.MatchString(id) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -171,7 +171,8 @@ func (p *Project) MarkRequirements(ctx context.Context, words []string) (Result,
 	s := p.Store
 	ids := requirementIDs(strings.Join(words, " "))
 	if len(ids) == 0 {
-		return Result{}, usagef("requirement IDs required. Usage: requirements mark-complete REQ-01,REQ-02 or REQ-01 REQ-02")
+		return Result{}, usagef("requirement IDs required. Usage: " +
+			"requirements mark-complete REQ-01,REQ-02 or REQ-01 REQ-02")
 	}
 	var doc markedDoc
 	err := locked(ctx, s, func() error {

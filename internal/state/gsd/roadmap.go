@@ -77,14 +77,14 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// ParseRoadmap parses a ROADMAP.md. It never fails. Phases are headings `### Phase 2.1: Name`
+// parseRoadmap parses a ROADMAP.md. It never fails. Phases are headings `### Phase 2.1: Name`
 // and checklist lines `- [x] **Phase 2.1: Name**`. It ignores code, comments, phases that are
 // struck through, and the backlog (999).
-func ParseRoadmap(text string) *Roadmap {
+func parseRoadmap(text string) *Roadmap {
 	return readRoadmap(text, func(*roadmapReader, markdown.Line) {})
 }
 
-// readRoadmap is ParseRoadmap, and calls each for every line that counts, once the reader has
+// readRoadmap is parseRoadmap, and calls each for every line that counts, once the reader has
 // read it.
 func readRoadmap(text string, each func(*roadmapReader, markdown.Line)) *Roadmap {
 	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{},
@@ -207,7 +207,8 @@ func (r *roadmapReader) row(cells []string) {
 		}
 		return
 	}
-	row := progressRow{milestone: roadmapPatterns().version.FindString(strings.Join(cells[1:min(len(cells), 3)], " "))}
+	start := strings.Join(cells[1:min(len(cells), 3)], " ")
+	row := progressRow{milestone: roadmapPatterns().version.FindString(start)}
 	progress := isProgress(r.columns)
 	for i, c := range cells[1:] {
 		row.deferred = row.deferred || strings.EqualFold(c, "deferred")

@@ -122,7 +122,7 @@ func TestRoadmap(t *testing.T) {
 		"10 Last [] <- 7",
 	}
 	for _, eol := range []string{"\n", "\r\n"} {
-		r := ParseRoadmap(strings.ReplaceAll(milestoned, "\n", eol))
+		r := parseRoadmap(strings.ReplaceAll(milestoned, "\n", eol))
 		if d := cmp.Diff(want, outline(r)); d != "" {
 			t.Error(d)
 		}
@@ -172,7 +172,7 @@ func TestPhaseKey(t *testing.T) {
 func FuzzRoadmap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		seen := map[string]bool{}
-		for _, p := range ParseRoadmap(text).Phases {
+		for _, p := range parseRoadmap(text).Phases {
 			if seen[p.Key] || !validName(p.ID) || PhaseKey(p.ID) != p.Key {
 				t.Errorf("%q twice, or no id", p.ID)
 			}
@@ -194,8 +194,8 @@ func TestRoadmapOrder(t *testing.T) {
 		for i := range n {
 			parts = append(parts, fmt.Sprintf("### Phase %d: P%d\n**Depends on**: Phase %d\n\n", i+1, i+1, i))
 		}
-		want := outline(ParseRoadmap(strings.Join(parts, "")))
-		got := outline(ParseRoadmap("# R\n" + strings.Join(rapid.Permutation(parts).Draw(t, "parts"), "")))
+		want := outline(parseRoadmap(strings.Join(parts, "")))
+		got := outline(parseRoadmap("# R\n" + strings.Join(rapid.Permutation(parts).Draw(t, "parts"), "")))
 		if d := cmp.Diff(want, got); d != "" || len(want) != n {
 			t.Fatal(d)
 		}

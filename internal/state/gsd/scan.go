@@ -72,7 +72,9 @@ func ScanPhases(dir string) []PhaseDir {
 		}
 		dirs = append(dirs, scanPhase(path, d.Name(), key, false))
 	}
-	sort.SliceStable(dirs, func(i, j int) bool { return plan.NaturalLess(dirs[i].Name, dirs[j].Name) })
+	sort.SliceStable(dirs, func(i, j int) bool {
+		return plan.NaturalLess(dirs[i].Name, dirs[j].Name)
+	})
 	return dirs
 }
 
@@ -91,10 +93,11 @@ func scanPhase(path, name, key string, exact bool) PhaseDir {
 		list, _ := durable.ReadDir(filepath.Join(path, sub))
 		for _, d := range list {
 			file := filepath.ToSlash(filepath.Join(sub, d.Name()))
+			status := func() string { return readFront(filepath.Join(path, file)).word("status") }
 			switch {
 			case isPlan(file, exact):
 				plans = append(plans, file)
-			case isSummary(file, exact) && !strings.EqualFold(readFront(filepath.Join(path, file)).word("status"), "blocked"):
+			case isSummary(file, exact) && !strings.EqualFold(status(), "blocked"):
 				summaries = append(summaries, file)
 			}
 			reports.note(&p, file)
@@ -122,7 +125,7 @@ func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 		}
 		p.files = append(p.files, planFile{name: file, wave: n})
 		w := p.Waves[n]
-		w.Plans = append(w.Plans, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN"))
+		w.Plans = append(w.Plans, planTitle(file))
 		p.Waves[n] = w
 	}
 	p.Plans = len(open)
@@ -133,9 +136,7 @@ func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 	p.Summaries = len(done)
 	for n, w := range p.Waves {
 		for _, name := range w.Plans {
-			if slices.ContainsFunc(done, func(file string) bool {
-				return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN") == name
-			}) {
+			if slices.ContainsFunc(done, func(file string) bool { return planTitle(file) == name }) {
 				w.Done++
 			}
 		}
@@ -145,6 +146,11 @@ func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 		p.Plans = plansOf(summaries)
 		p.Summaries, p.Had = p.Plans, p.Plans > 0
 	}
+}
+
+// planTitle returns a plan's file name without the part that all plans share.
+func planTitle(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN")
 }
 
 // plansOf returns how many plans the summaries cover. A phase may have a summary of the whole
@@ -260,7 +266,8 @@ func readFront(path string) *Doc {
 // 01-02-PLAN.md, 1-PLAN-02-setup.md. A file about plans, such as 01-PLAN-CHECK.md, isn't one.
 func isPlan(file string, exact bool) bool {
 	lower := strings.ToLower(file)
-	for _, derived := range []string{"-outline.md", ".pre-bounce.md", "-plan-review.md", "summary.md"} {
+	for _, derived := range []string{"-outline.md", ".pre-bounce.md", "-plan-review.md",
+		"summary.md"} {
 		if strings.HasSuffix(lower, derived) {
 			return false
 		}
@@ -286,7 +293,8 @@ func isSummary(file string, exact bool) bool {
 		return false
 	}
 	switch strings.ToUpper(m[1]) {
-	case "RESEARCH", "PLAN", "PLANS", "PLANNING", "CONTEXT", "DISCUSSION", "VERIFICATION", "UAT", "REVIEW", "VALIDATION":
+	case "RESEARCH", "PLAN", "PLANS", "PLANNING", "CONTEXT", "DISCUSSION", "VERIFICATION", "UAT",
+		"REVIEW", "VALIDATION":
 		_, number := planNumber(file)
 		return number // as in 1-PLAN-02-SUMMARY.md
 	}
@@ -312,7 +320,8 @@ var (
 // is distinct from the phase's number: 1 for 03-01-PLAN.md and PLAN-01.md. For 03-PLAN.md and
 // PLAN.md, number is "".
 func planNumber(file string) (number string, ok bool) {
-	m := numbers().FindStringSubmatch(strings.TrimSuffix(strings.TrimPrefix(file, "plans/"), filepath.Ext(file)))
+	stem := strings.TrimSuffix(strings.TrimPrefix(file, "plans/"), filepath.Ext(file))
+	m := numbers().FindStringSubmatch(stem)
 	if m == nil || m[2]+m[3] == "" {
 		return "", false
 	}
@@ -327,12 +336,13 @@ func pair(plans, summaries []string, exact bool) (done []string) {
 	var open []string
 	for _, plan := range plans {
 		names := summaryNames(plan, exact)
-		if !slices.ContainsFunc(summaries, func(s string) bool { return slices.Contains(names, s) }) {
+		ofPlan := func(s string) bool { return slices.Contains(names, s) }
+		if !slices.ContainsFunc(summaries, ofPlan) {
 			open = append(open, plan)
 			continue
 		}
 		done = append(done, plan)
-		left = slices.DeleteFunc(left, func(s string) bool { return slices.Contains(names, s) })
+		left = slices.DeleteFunc(left, ofPlan)
 	}
 	if exact {
 		return done

@@ -18,8 +18,8 @@ import (
 func checkFieldName(verb, name string) error {
 	valid := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 _.\-/]{0,60}$`)
 	if !valid.MatchString(name) {
-		return usagef("state %s: field name %q must begin with a letter and have at most 61 letters, digits, blanks, _ . - /",
-			verb, name)
+		return usagef("state %s: field name %q must begin with a letter and have at most 61 letters, "+
+			"digits, blanks, _ . - /", verb, name)
 	}
 	return nil
 }
@@ -235,12 +235,7 @@ func nextActions() []string {
 }
 
 func newLifecycleDoc(d *Doc, updated []string) lifecycleDoc {
-	text := func(key string) *string {
-		if value := d.stored(key); value != "" {
-			return &value
-		}
-		return nil
-	}
+	text := func(key string) *string { return orNull(d.stored(key)) }
 	doc := lifecycleDoc{Updated: updated, ActivePhase: text("active_phase"),
 		NextAction: text("next_action"), PausedAt: text("paused_at"), Status: text("status")}
 	if v, _ := d.Get("next_phases"); v.Kind == frontmatter.List {
@@ -258,8 +253,8 @@ func (l Lifecycle) check() error {
 		}
 	}
 	if given != 1 {
-		return usagef("state set-lifecycle: give one of --active-phase ID, --next-action NAME with --next-phases ID,ID, " +
-			"--clear, --paused TEXT and --resumed")
+		return usagef("state set-lifecycle: give one of --active-phase ID, " +
+			"--next-action NAME with --next-phases ID,ID, --clear, --paused TEXT and --resumed")
 	}
 	if (l.NextAction == "") != (len(l.NextPhases) == 0) {
 		return usagef("state set-lifecycle: --next-action and --next-phases go together")
@@ -271,7 +266,8 @@ func (l Lifecycle) check() error {
 	id := regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9_]{0,31}[-.])?[A-Za-z]?\d{1,6}[A-Za-z]?(?:[.-]\d{1,6}){0,4}$`)
 	for _, text := range slices.Concat([]string{l.ActivePhase}, l.NextPhases) {
 		if text != "" && !id.MatchString(text) {
-			return usagef("state set-lifecycle: %q is no phase: expected a number such as 4, 4.5 or APP-05", text)
+			return usagef("state set-lifecycle: %q isn't a phase: expected a number such as 4, 4.5 "+
+				"or APP-05", text)
 		}
 	}
 	return checkText("--paused", l.Paused)

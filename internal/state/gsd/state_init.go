@@ -10,7 +10,8 @@ import (
 )
 
 // stateTemplate is the STATE.md of a project without a roadmap, in GSD's sections. Its argument
-// is the day.
+// is the day. The phase is what GSD's milestone-switch writes, and what its own validate can't
+// compare with anything (S002) until the first phase has a directory.
 const stateTemplate = `---
 gsd_state_version: '1.0'
 status: planning

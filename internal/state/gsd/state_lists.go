@@ -44,7 +44,8 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 	if strings.TrimSpace(summary) == "" {
 		return failed("summary required"), nil
 	}
-	if err := checkTexts("the summary", summary, "the rationale", rationale, "--phase", a.Phase); err != nil {
+	err = checkTexts("the summary", summary, "the rationale", rationale, "--phase", a.Phase)
+	if err != nil {
 		return Result{}, err
 	}
 	doc := addedDoc{Added: true}
@@ -53,7 +54,8 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 		if rationale != "" {
 			text += " — " + textline.Join(rationale)
 		}
-		doc.Decision = "- [Phase " + cmp.Or(textline.Join(a.Phase), d.currentPhase(), "?") + "]: " + text
+		phase := cmp.Or(textline.Join(a.Phase), d.currentPhase(), "?")
+		doc.Decision = "- [Phase " + phase + "]: " + text
 		in, ok := decisions(d.body)
 		if doc.Created = !ok; ok {
 			d.addItem(in.text, doc.Decision)
@@ -214,7 +216,8 @@ func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, e
 	if strings.TrimSpace(note) == "" {
 		return failed("note required"), nil
 	}
-	if err := checkTexts("the note", note, "--phase", e.Phase, "--action", e.Action, "--after", e.After); err != nil {
+	err = checkTexts("the note", note, "--phase", e.Phase, "--action", e.Action, "--after", e.After)
+	if err != nil {
 		return Result{}, err
 	}
 	var doc addedDoc

@@ -28,11 +28,12 @@ func (s *Store) Load() (Result, error) {
 	for _, m := range config[:min(len(config), rawConfig)] {
 		lines = append(lines, fmt.Sprintf("%s=%v", m.key, m.value))
 	}
-	for _, m := range []member{{"config_exists", exists}, {"roadmap_exists", roadmap}, {"state_exists", len(src) > 0}} {
-		lines = append(lines, fmt.Sprintf("%s=%v", m.key, m.value))
-	}
-	return result(object{{"config", config}, {"state_raw", string(src)}, {"state_exists", len(src) > 0}, {"roadmap_exists", roadmap},
-		{"config_exists", exists}, {"debug_dir", filepath.ToSlash(s.file("debug"))}}, strings.Join(lines, "\n")), nil
+	lines = append(lines, fmt.Sprintf("config_exists=%v", exists),
+		fmt.Sprintf("roadmap_exists=%v", roadmap), fmt.Sprintf("state_exists=%v", len(src) > 0))
+	doc := object{{"config", config}, {"state_raw", string(src)}, {"state_exists", len(src) > 0},
+		{"roadmap_exists", roadmap}, {"config_exists", exists},
+		{"debug_dir", filepath.ToSlash(s.file("debug"))}}
+	return result(doc, strings.Join(lines, "\n")), nil
 }
 
 // rawConfig is how many settings --raw prints: the first nine.
@@ -41,9 +42,10 @@ const rawConfig = 9
 // readConfig returns config.json merged over GSD's defaults. Settings under workflow also
 // appear under their short names.
 func readConfig(path string) (config object, exists bool, err error) {
-	config = object{{"model_profile", "balanced"}, {"commit_docs", true}, {"branching_strategy", "none"},
-		{"phase_branch_template", "gsd/phase-{phase}-{slug}"}, {"milestone_branch_template", "gsd/{milestone}-{slug}"},
-		{"parallelization", true}, {"research", true}, {"plan_checker", true}, {"verifier", true}}
+	config = object{{"model_profile", "balanced"}, {"commit_docs", true},
+		{"branching_strategy", "none"}, {"phase_branch_template", "gsd/phase-{phase}-{slug}"},
+		{"milestone_branch_template", "gsd/{milestone}-{slug}"}, {"parallelization", true},
+		{"research", true}, {"plan_checker", true}, {"verifier", true}}
 	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return config, false, nil

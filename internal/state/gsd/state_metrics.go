@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"greenlight/internal/base/text/textline"
 )
@@ -120,9 +121,17 @@ func planRows(d *draft, in span) []bodyLine {
 	return rows
 }
 
+var metricPatterns = sync.OnceValue(func() (p struct{ label, part, joined *regexp.Regexp }) {
+	p.label = regexp.MustCompile(`(?i)^phase\s+(\S+)\s+(?:P|plan\s+)0*(\S+)$`)
+	p.part = regexp.MustCompile(`(?i)^(\d+(?:\.\d+)?)\s*` +
+		`(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)?(?:[\s,]+|$)`)
+	p.joined = regexp.MustCompile(`(?i)^(\d+h)(\d+m)`) // 1h20m
+	return p
+})
+
 // readLabel parses `Phase 02 P01` into normalized ids.
 func readLabel(cell string) (phase, plan string, ok bool) {
-	m := regexp.MustCompile(`(?i)^phase\s+(\S+)\s+(?:P|plan\s+)0*(\S+)$`).FindStringSubmatch(cell)
+	m := metricPatterns().label.FindStringSubmatch(cell)
 	if m == nil {
 		return "", "", false
 	}
@@ -414,16 +423,14 @@ func trend(minutes []float64) string {
 // readMinutes parses a duration as agents write it: 5min, 5 min, 1h 20m, 45s, ~12 min, 90
 // (minutes).
 func readMinutes(text string) (float64, bool) {
-	parts := regexp.MustCompile(`(?i)^(\d+(?:\.\d+)?)\s*(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)?(?:[\s,]+|$)`)
+	p := metricPatterns()
 	rest, total, unit := strings.TrimLeft(strings.TrimSpace(text), "~≈ "), 0.0, false
-	if compact := regexp.MustCompile(`(?i)^(\d+h)(\d+m)`); compact.MatchString(rest) {
-		rest = compact.ReplaceAllString(rest, "$1 $2")
-	}
+	rest = p.joined.ReplaceAllString(rest, "$1 $2")
 	if rest == "" {
 		return 0, false
 	}
 	for rest != "" {
-		m := parts.FindStringSubmatch(rest)
+		m := p.part.FindStringSubmatch(rest)
 		if m == nil || m[2] == "" && (unit || len(m[0]) != len(rest)) {
 			return 0, false
 		}

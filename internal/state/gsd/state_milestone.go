@@ -40,13 +40,15 @@ func (s *Store) MilestoneSwitch(ctx context.Context, version, name string) (Resu
 func switchMilestone(d *draft, version, name string, now time.Time) {
 	today := localDate(now)
 	d.zero = true
-	for _, w := range []wanted{{"milestone", version}, {"milestone_name", name}, {"status", "planning"},
-		{"last_updated", isoTime(now)}, {"last_activity", today}} {
+	for _, w := range []wanted{{"milestone", version}, {"milestone_name", name},
+		{"status", "planning"}, {"last_updated", isoTime(now)}, {"last_activity", today}} {
 		d.exact(w.key, w.text)
 	}
-	d.drop = []string{"current_phase", "current_phase_name", "current_plan", "total_plans_in_phase", "stopped_at", "paused_at",
-		"last_activity_desc", "active_phase", "next_action", "next_phases"}
-	fields := []Field{{"Phase", "Not started (defining requirements)"}, {"Plan", "—"}, {"Status", "Defining requirements"},
+	d.drop = []string{"current_phase", "current_phase_name", "current_plan",
+		"total_plans_in_phase", "stopped_at", "paused_at", "last_activity_desc", "active_phase",
+		"next_action", "next_phases"}
+	fields := []Field{{"Phase", "Not started (defining requirements)"}, {"Plan", "—"},
+		{"Status", "Defining requirements"},
 		{"Last activity", today + " — Milestone " + version + " started"}}
 	if _, ok := d.position(); !ok {
 		lines := []string{"## Current Position", ""}
@@ -67,7 +69,8 @@ func switchMilestone(d *draft, version, name string, now time.Time) {
 	}
 	d.openWith(missing)
 	d.inPosition("Progress", func(old string) (string, bool) { return withBar(old, 0), true })
-	for _, stale := range []string{"Current Phase", "Current Phase Name", "Current Plan", "Total Plans in Phase"} {
+	for _, stale := range []string{"Current Phase", "Current Phase Name", "Current Plan",
+		"Total Plans in Phase"} {
 		d.inPosition(stale, always("—"))
 	}
 }

@@ -37,7 +37,7 @@ const movedRecently = 4 * time.Hour
 // change: the next wave of its plans begins.
 func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 	if r, err := checkPhase(b.Phase, b.Name); err != nil || r != nil {
-		return orEmpty(r), err
+		return deref(r), err
 	}
 	var updated updates
 	return s.verb(ctx, writing{}, func(d *draft) error {
@@ -46,10 +46,7 @@ func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 		b.apply(d, &updated, localDate(s.Now()))
 		return nil
 	}, func(bool) Result {
-		doc := phaseDoc{Updated: updated.names(), Phase: b.Phase}
-		if b.Name != "" {
-			doc.PhaseName = &b.Name
-		}
+		doc := phaseDoc{Updated: updated.names(), Phase: b.Phase, PhaseName: orNull(b.Name)}
 		if b.Plans > 0 {
 			doc.PlanCount = &b.Plans
 		}
@@ -63,14 +60,8 @@ func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 
 // noFields explains why a verb changed nothing: the file has none of the fields that it sets.
 func noFields(names string) string {
-	return "STATE.md has none of the fields that this sets (" + names + ") and no section Current Position: nothing was changed"
-}
-
-func orEmpty(r *Result) Result {
-	if r == nil {
-		return Result{}
-	}
-	return *r
+	return "STATE.md has none of the fields that this sets (" + names +
+		") and no section Current Position: nothing was changed"
 }
 
 // checkPhase rejects an invalid phase id, which would appear in headings, tables and file
@@ -81,7 +72,8 @@ func checkPhase(phase, name string) (*Result, error) {
 		return &r, nil
 	}
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(phase) {
-		return nil, usagef("%q is no phase: letters, digits, . _ - and at most 64 of them", phase)
+		return nil, usagef("%q isn't a phase: expected letters, digits, . _ -, at most 64 of them",
+			phase)
 	}
 	return nil, checkText("--name", name)
 }
@@ -91,11 +83,16 @@ func checkPhase(phase, name string) (*Result, error) {
 func (s *Store) warnOther(d *draft, phase string) {
 	other := executingPhase(d.get("Status"))
 	info, err := os.Stat(s.Path())
-	if other == "" || samePhase(other, phase) || err != nil || s.Now().Sub(info.ModTime()) >= movedRecently {
+	if other == "" || samePhase(other, phase) || err != nil {
 		return
 	}
-	s.Warn(fmt.Sprintf("warning: STATE.md says that phase %s is being executed, written %s ago: if another session works on it, "+
-		"its position is overwritten now", other, s.Now().Sub(info.ModTime()).Round(time.Minute)))
+	age := s.Now().Sub(info.ModTime())
+	if age >= movedRecently {
+		return
+	}
+	s.Warn(fmt.Sprintf("warning: STATE.md says that phase %s is being executed, written %s ago: "+
+		"if another session works on it, its position is overwritten now",
+		other, age.Round(time.Minute)))
 }
 
 // executingPhase returns the id in `Executing Phase 4.5`.
@@ -143,14 +140,18 @@ func (b BeginPhase) apply(d *draft, up *updates, today string) {
 		up.add("Last activity (resume)", d.inPosition("Last activity", always(activity)))
 		return
 	}
-	up.add("Last Activity Description", d.replace("Last Activity Description", "Phase "+b.Phase+" execution started"))
-	up.add("Current Phase", d.lead("Current Phase", func(old string) (string, bool) { return b.current(old), true }))
+	up.add("Last Activity Description", d.replace("Last Activity Description",
+		"Phase "+b.Phase+" execution started"))
+	up.add("Current Phase", d.lead("Current Phase", func(old string) (string, bool) {
+		return b.current(old), true
+	}))
 	if b.Name != "" {
 		up.add("Current Phase Name", d.lead("Current Phase Name", always(b.Name)))
 	}
 	up.add("Current Plan", d.lead("Current Plan", always("1")))
 	if b.Plans > 0 {
-		up.add("Total Plans in Phase", d.lead("Total Plans in Phase", always(strconv.Itoa(b.Plans))))
+		up.add("Total Plans in Phase",
+			d.lead("Total Plans in Phase", always(strconv.Itoa(b.Plans))))
 	}
 	focus := "Phase " + b.Phase
 	if b.Name != "" {
@@ -194,7 +195,7 @@ func (b BeginPhase) position(d *draft, up *updates, activity string) {
 	if b.Plans > 0 {
 		plans = strconv.Itoa(b.Plans)
 	}
-	phase := d.inPosition("Phase", func(old string) (string, bool) { return movePhase(old, b.Phase, b.Name).label("EXECUTING"), true })
+	phase := d.inPosition("Phase", moved(b.Phase, b.Name, "EXECUTING"))
 	plan := d.inPosition("Plan", always("1 of "+plans))
 	last := d.inPosition("Last activity", always(activity))
 	up.add("Current Position", phase || plan || last)
@@ -208,6 +209,11 @@ func movePhase(old, id, name string) prosePhase {
 		name = p.name
 	}
 	return prosePhase{id: id, of: p.of, name: name}
+}
+
+// moved sets a field to the phase with a mark.
+func moved(id, name, mark string) func(string) (string, bool) {
+	return func(old string) (string, bool) { return movePhase(old, id, name).label(mark), true }
 }
 
 // exact sets a front matter key that the command knows more precisely than the body does.
@@ -256,14 +262,18 @@ func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
 		}
 		today := localDate(s.Now())
 		if plan >= total {
-			doc = advanceDoc{Reason: "last_plan", CurrentPlan: plan, TotalPlans: total, Status: "ready_for_verification"}
+			doc = advanceDoc{Reason: "last_plan", CurrentPlan: plan, TotalPlans: total,
+				Status: "ready_for_verification"}
 			d.moveStatus("Phase complete — ready for verification", today)
 			return nil
 		}
-		doc = advanceDoc{Advanced: true, PreviousPlan: &plan, CurrentPlan: plan + 1, TotalPlans: total}
+		doc = advanceDoc{Advanced: true, PreviousPlan: &plan, CurrentPlan: plan + 1,
+			TotalPlans: total}
 		next := strconv.Itoa(plan + 1)
 		if !compound {
-			d.lead("Current Plan", func(old string) (string, bool) { return next + old[len(digits(old)):], true })
+			d.lead("Current Plan", func(old string) (string, bool) {
+				return next + old[len(digits(old)):], true
+			})
 		}
 		// in `1 of 3 in current phase`, only the number changes
 		d.lead("Plan", func(old string) (string, bool) {
@@ -293,7 +303,7 @@ func planOf(d *draft) (plan, total int, compound, ok bool) {
 		return atoi(current), atoi(all), false, true
 	}
 	text := d.get("Plan")
-	of := readPhase("0 " + text).of
+	of := readPhase(text).of
 	if digits(text) == "" || of == "" {
 		return 0, 0, false, false
 	}
@@ -322,7 +332,7 @@ type plannedDoc struct {
 // PlannedPhase records that a phase is ready to be carried out.
 func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error) {
 	if r, err := checkPhase(p.Phase, p.Name); err != nil || r != nil {
-		return orEmpty(r), err
+		return deref(r), err
 	}
 	var updated updates
 	return s.verb(ctx, writing{}, func(d *draft) error {
@@ -336,8 +346,9 @@ func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error
 	}, func(bool) Result {
 		doc := plannedDoc{Updated: updated.names(), Phase: p.Phase, PlanCount: p.Plans}
 		if len(updated) == 0 {
-			doc.Warning = "STATE.md has none of the fields that this sets (Status:, Total Plans in Phase:, Last activity:), " +
-				"or they hold what a person wrote: nothing was changed"
+			doc.Warning = "STATE.md has none of the fields that this sets (Status:, " +
+				"Total Plans in Phase:, Last activity:), or they hold what a person wrote: " +
+				"nothing was changed"
 			return refused(doc)
 		}
 		return reported(doc, true)
@@ -353,15 +364,21 @@ func (p PlannedPhase) apply(d *draft, up *updates, today string) {
 	if p.Plans != nil {
 		plans = strconv.Itoa(*p.Plans)
 	}
-	up.add("Status", changed(func() bool { return d.lead("Status", ifDefault("Status", "Ready to execute")) }))
+	up.add("Status", changed(func() bool {
+		return d.lead("Status", ifDefault("Status", "Ready to execute"))
+	}))
 	if p.Plans != nil {
 		up.add("Total Plans in Phase", d.replace("Total Plans in Phase", plans))
 	}
 	up.add("Last Activity Description", d.replace("Last Activity Description",
 		fmt.Sprintf("Phase %s planning complete — %s plans ready", p.Phase, plans)))
 	activity := ifDefault("Last Activity", today+" — Phase "+p.Phase+" planning complete")
-	up.add("Current Position", changed(func() bool { return d.inPosition("Last activity", activity) }))
-	up.add("Last Activity", changed(func() bool { return d.lead("Last Activity", ifDefault("Last Activity", today)) }))
+	up.add("Current Position", changed(func() bool {
+		return d.inPosition("Last activity", activity)
+	}))
+	up.add("Last Activity", changed(func() bool {
+		return d.lead("Last Activity", ifDefault("Last Activity", today))
+	}))
 }
 
 type completeDoc struct {
@@ -378,7 +395,7 @@ type completeDoc struct {
 func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error) {
 	if given != "" {
 		if r, err := checkPhase(given, ""); err != nil || r != nil {
-			return orEmpty(r), err
+			return deref(r), err
 		}
 	}
 	var updated updates
@@ -400,14 +417,18 @@ func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error)
 	}, func(bool) Result {
 		switch {
 		case phase == "":
-			return failed("Unable to resolve current phase. Pass an explicit phase: state complete-phase --phase <N>")
+			return failed("Unable to resolve current phase. Pass an explicit phase: " +
+				"state complete-phase --phase <N>")
 		case superseded && !plan.NaturalLess(PhaseKey(phase), PhaseKey(current)):
-			return refused(completeDoc{Updated: []string{}, Phase: phase, Reason: fmt.Sprintf("STATE.md is at phase %s: "+
-				"begin phase %s first (gl gsd state begin-phase --phase %s)", current, phase, phase)})
-		case len(updated) == 0 && !superseded:
-			return refused(completeDoc{Updated: []string{}, Phase: phase, Reason: noFields("Status, Last Activity")})
+			return refused(completeDoc{Updated: []string{}, Phase: phase,
+				Reason: fmt.Sprintf("STATE.md is at phase %s: begin phase %s first "+
+					"(gl gsd state begin-phase --phase %s)", current, phase, phase)})
 		case superseded:
-			return reported(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true, Note: "phase already superseded; no-op"}, false)
+			return reported(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true,
+				Note: "phase already superseded; no-op"}, false)
+		case len(updated) == 0:
+			return refused(completeDoc{Updated: []string{}, Phase: phase,
+				Reason: noFields("Status, Last Activity")})
 		}
 		return reported(completeDoc{Updated: updated.names(), Phase: phase}, true)
 	})
@@ -419,7 +440,7 @@ func completePhase(d *draft, up *updates, phase, today string) {
 	up.add("Last Activity", d.lead("Last Activity", dated(today+" — "+done)))
 	up.add("Last Activity Description", d.replace("Last Activity Description", done))
 	if _, ok := d.position(); ok {
-		d.inPosition("Phase", func(old string) (string, bool) { return movePhase(old, phase, "").label("COMPLETE"), true })
+		d.inPosition("Phase", moved(phase, "", "COMPLETE"))
 		d.inPosition("Last activity", always(today+" — "+done))
 		up.add("Current Position", true)
 	}

@@ -42,15 +42,17 @@ func (s *Store) UpdateProgress(ctx context.Context) (Result, error) {
 
 func (s *Store) progress(d *draft) progressDoc {
 	f := s.facts(d.doc)
-	d.recount = true
+	d.percent = true
 	t, ok := recount{percent: true, compat: s.Compat}.of(d.doc, f)
 	switch {
 	case f.Unbounded && !s.Compat:
-		return progressDoc{Reason: "ROADMAP.md doesn't say which phases belong to the milestone: STATE.md left unchanged"}
+		return progressDoc{Reason: "ROADMAP.md doesn't say which phases belong to the milestone: " +
+			"STATE.md left unchanged"}
 	case !ok || *t.totalPlans == 0:
-		return progressDoc{Reason: "no plans found in the milestone's phases: STATE.md left unchanged"}
+		return progressDoc{Reason: "no plans found in the milestone's phases: " +
+			"STATE.md left unchanged"}
 	}
-	plans, _ := PlanPercent(*t.completedPlans, *t.totalPlans)
+	plans, _ := planPercent(*t.completedPlans, *t.totalPlans)
 	percent := plans
 	if !s.Compat && t.percent != nil {
 		percent = *t.percent
@@ -100,9 +102,10 @@ type syncDoc struct {
 func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	doc := syncDoc{Synced: !verify, DryRun: verify}
 	result := func(bool) Result {
-		if place := (Place{Root: s.Root, Planning: s.Planning}); !paths.Exists(place.Roadmap()) &&
-			!paths.IsDir(place.Phases()) {
-			doc.Synced, doc.Reason = false, "there is neither ROADMAP.md nor the directory phases: nothing to compare STATE.md with"
+		if place := placeOf(s); !paths.Exists(place.Roadmap()) && !paths.IsDir(place.Phases()) {
+			doc.Synced = false
+			doc.Reason = "there is neither ROADMAP.md nor the directory phases: " +
+				"nothing to compare STATE.md with"
 		}
 		return Result{Doc: doc, Failed: doc.Reason != ""}
 	}
@@ -122,7 +125,7 @@ func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	return result(false), err
 }
 
-// missing returns the result for an unreadable STATE.md.
+// whenMissing turns the error for a missing STATE.md into GSD's result; others stay.
 func whenMissing(err error) (Result, error) {
 	if errors.Is(err, errNoState) {
 		return failed("%s", errNoState), nil

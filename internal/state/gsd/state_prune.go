@@ -70,7 +70,8 @@ func (p pruning) total() int {
 
 func pruneResult(p pruning, keep int, dryRun bool) Result {
 	if p.cutoff <= 0 {
-		return reported(pruneDoc{Reason: fmt.Sprintf("Only %d phases — nothing to prune with --keep-recent %d", p.current, keep)}, false)
+		return reported(pruneDoc{Reason: fmt.Sprintf("Only %d phases — "+
+			"nothing to prune with --keep-recent %d", p.current, keep)}, false)
 	}
 	total := p.total()
 	doc := pruneDoc{Pruned: total > 0 && !dryRun, DryRun: dryRun, Cutoff: &p.cutoff, Keep: &keep}
@@ -178,7 +179,8 @@ func (s *Store) archive(p pruning, keep int) error {
 		p.cutoff, keep)
 	text := bytes.Clone(old)
 	if old == nil {
-		text = []byte("# STATE Archive\n\nPruned entries from STATE.md. They stay here and are no longer read at every step.\n\n")
+		text = []byte("# STATE Archive\n\nPruned entries from STATE.md. They stay here " +
+			"and are no longer read at every step.\n\n")
 	} else if !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(text, eol...)
 	}

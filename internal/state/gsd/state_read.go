@@ -143,18 +143,21 @@ func (s *settlement) further(t tally) bool {
 
 // bodyTally returns the progress according to the body, used if nothing can be counted.
 func (s *settlement) bodyTally() (t tally) {
-	number := func(text string) *int {
-		if digits(text) == "" {
-			return nil
-		}
-		n := atoi(text)
-		return &n
-	}
-	t.totalPhases, t.totalPlans = number(s.post.totalPhases), number(s.post.totalPlans)
+	t.totalPhases = leadingNumber(s.post.totalPhases)
+	t.totalPlans = leadingNumber(s.post.totalPlans)
 	if m := regexp.MustCompile(`(\d+)%`).FindStringSubmatch(s.post.progress); m != nil {
-		t.percent = number(m[1])
+		t.percent = leadingNumber(m[1])
 	}
 	return t
+}
+
+// leadingNumber returns the number at the start of a text; nil for none.
+func leadingNumber(text string) *int {
+	if digits(text) == "" {
+		return nil
+	}
+	n := atoi(text)
+	return &n
 }
 
 type contentDoc struct {
@@ -239,37 +242,25 @@ func (s *Store) Snapshot() (Result, error) {
 	}
 	body := doc.Body()
 	b := derive(body)
-	text := func(key, inBody string) *string {
-		if value := cmp.Or(doc.stored(key), inBody); value != "" {
-			return &value
-		}
-		return nil
-	}
-	number := func(text string) *int {
-		if digits(text) == "" {
-			return nil
-		}
-		n := atoi(text)
-		return &n
-	}
+	text := func(key, inBody string) *string { return orNull(cmp.Or(doc.stored(key), inBody)) }
 	out := snapshotDoc{CurrentPhase: text("current_phase", b.phase),
 		CurrentPhaseName: text("current_phase_name", b.phaseName),
 		CurrentPlan:      text("current_plan", b.plan), Status: text("status", b.bodyStatus),
 		LastActivity:     text("last_activity", b.lastActivity),
 		LastActivityDesc: text("last_activity_desc", b.lastDesc),
 		PausedAt:         text("paused_at", b.pausedAt),
-		TotalPhases:      number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans),
-		Decisions: decisionList(body), Blockers: blockerList(body),
-		PendingTodos: pendingTodos(s.Planning)}
+		TotalPhases:      leadingNumber(b.totalPhases),
+		Decisions:        decisionList(body), Blockers: blockerList(body),
+		TotalPlansInPhase: leadingNumber(b.totalPlans), PendingTodos: pendingTodos(s.Planning)}
 	if n, ok := doc.storedCount("percent"); ok {
 		out.ProgressPercent = &n
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
-		out.ProgressPercent = number(m[1])
+		out.ProgressPercent = leadingNumber(m[1])
 	}
-	out.Session.LastDate = text("",
-		cmp.Or(sessionField(body, "Last Date"), sessionField(body, "Last session")))
-	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
-	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
+	out.Session.LastDate = orNull(cmp.Or(sessionField(body, "Last Date"),
+		sessionField(body, "Last session")))
+	out.Session.StoppedAt = orNull(sessionField(body, "Stopped At"))
+	out.Session.ResumeFile = orNull(sessionField(body, "Resume File"))
 	return Result{Doc: out}, nil
 }
 
@@ -347,6 +338,15 @@ func (v *validDoc) warn(format string, a ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, a...))
 }
 
+func (v *validDoc) note(format string, a ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, a...))
+}
+
+// differs records a value of which STATE.md has another than the disk.
+func (v *validDoc) differs(key string, state, disk int) {
+	v.Drift = append(v.Drift, member{key, object{{"state", state}, {"disk", disk}}})
+}
+
 // Validate compares STATE.md with the disk.
 func (s *Store) Validate() (Result, error) {
 	doc, err := s.load()
@@ -359,46 +359,55 @@ func (s *Store) Validate() (Result, error) {
 	} else {
 		s.drift(doc, &v)
 	}
-	if _, have, ok := todoCount(newDraft(doc)); ok && have != pendingTodos(s.Planning) {
-		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have,
-			pendingTodos(s.Planning))
-		v.Drift = append(v.Drift,
-			member{"pending_todos", object{{"state", have}, {"disk", pendingTodos(s.Planning)}}})
+	pending := pendingTodos(s.Planning)
+	if _, have, ok := todoCount(newDraft(doc)); ok && have != pending {
+		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have, pending)
+		v.differs("pending_todos", have, pending)
 	}
 	if n := bytes.Count(doc.Src, []byte("\n")); n > maxLines {
-		v.Notes = append(v.Notes, fmt.Sprintf("STATE.md has %d lines: it is read at every step and meant to stay under %d (gl gsd state prune)", n, maxLines))
+		v.note("STATE.md has %d lines: it is read at every step and meant to stay under %d "+
+			"(gl gsd state prune)", n, maxLines)
 	}
 	v.Valid = len(v.Warnings) == 0
 	return Result{Doc: v}, nil
 }
 
+// drift compares the current phase with its directory. Where GSD's own validate finds nothing to
+// compare, it calls the file invalid (S002, S004), even one that its milestone-switch has just
+// written; here that is a note.
 func (s *Store) drift(doc *Doc, v *validDoc) {
 	b := derive(doc.Body())
 	phase := cmp.Or(doc.stored("current_phase"), b.phase)
 	status := cmp.Or(b.bodyStatus, doc.stored("status"))
-	dirs := ScanPhases(s.file("phases"))
-	i := slices.IndexFunc(dirs, func(d PhaseDir) bool {
-		return d.Key != "" && d.Key == PhaseKey(readPhase(phase).id)
-	})
-	if i < 0 {
+	place := placeOf(s)
+	dirs := ScanPhases(place.Phases())
+	key := PhaseKey(readPhase(phase).id)
+	i := slices.IndexFunc(dirs, func(d PhaseDir) bool { return d.Key == key })
+	switch {
+	case key == "":
+		v.note("STATE.md names no current phase, so none was compared with the disk")
+		return
+	case i < 0:
+		v.note("phase %s has no directory in %s, so it wasn't compared with the disk", key,
+			place.rel(place.Phases()))
 		return
 	}
 	dir := dirs[i]
-	if b.totalPlans != "" && digits(b.totalPlans) != "" && atoi(b.totalPlans) != dir.Plans {
-		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d",
-			atoi(b.totalPlans), dir.Plans)
-		v.Drift = append(v.Drift,
-			member{"plan_count", object{{"state", atoi(b.totalPlans)}, {"disk", dir.Plans}}})
+	if n := atoi(b.totalPlans); digits(b.totalPlans) != "" && n != dir.Plans {
+		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d", n, dir.Plans)
+		v.differs("plan_count", n, dir.Plans)
 	}
-	executing := NormalizeStatus(status, "", false) == Executing ||
+	executing := normalizeStatus(status, "", false) == Executing ||
 		strings.Contains(strings.ToLower(status), "executing")
 	switch {
 	case !executing:
 	case dir.Verification == "passed":
-		v.warn("Status drift: STATE.md says %q but %s shows verification passed — phase may be complete", status, dir.Name)
+		v.warn("Status drift: STATE.md says %q but %s shows verification passed — "+
+			"phase may be complete", status, dir.Name)
 		v.Drift = append(v.Drift, member{"verification_status",
 			object{{"state_status", status}, {"verification", "passed"}}})
 	case dir.Verification == "" && dir.Plans > 0 && dir.Summaries >= dir.Plans:
-		v.warn("All %d plans have summaries but status is still %q — phase may be ready for verification", dir.Plans, status)
+		v.warn("All %d plans have summaries but status is still %q — "+
+			"phase may be ready for verification", dir.Plans, status)
 	}
 }

@@ -62,7 +62,8 @@ func (s *Store) Rebuild(ctx context.Context, dryRun bool, tell func(string)) (Re
 
 func rebuildResult(log []mutation, dryRun bool) Result {
 	mutated := len(log) > 0
-	doc := rebuildDoc{Rebuilt: mutated && !dryRun, DryRun: dryRun, Mutations: len(log), Note: "Nothing to rebuild"}
+	doc := rebuildDoc{Rebuilt: mutated && !dryRun, DryRun: dryRun, Mutations: len(log),
+		Note: "Nothing to rebuild"}
 	switch {
 	case dryRun:
 		doc.Mutated = &mutated
@@ -83,7 +84,8 @@ type rebuilding struct {
 }
 
 func (r *rebuilding) note(kind, section, before, after, reason string) {
-	r.log = append(r.log, mutation{r.now, kind, section, shortened(before), shortened(after), reason})
+	r.log = append(r.log,
+		mutation{r.now, kind, section, shortened(before), shortened(after), reason})
 }
 
 // shortened limits a log entry to one line of at most 512 characters.
@@ -182,8 +184,10 @@ func (r *rebuilding) placeholders() {
 			after = " " + after
 		}
 		edits = append(edits, edit{f.value, after})
-		r.note("placeholder-removed", "## Current Position", string(text), "**"+string(text[m[2]:m[3]])+":** (pending)",
-			fmt.Sprintf("field %q still carried template placeholder %q; no canonical source available", text[m[2]:m[3]], value))
+		name := string(text[m[2]:m[3]])
+		r.note("placeholder-removed", "## Current Position", string(text),
+			"**"+name+":** (pending)", fmt.Sprintf("field %q still carried template placeholder %q; "+
+				"no canonical source available", name, value))
 	}
 	d.body = apply(d.body, edits)
 }
@@ -215,8 +219,10 @@ func (r *rebuilding) sessions() {
 			}
 		}
 		edits = append(edits, edit{span{h.start, end}, ""})
-		r.note("session-archive-deduplicated", "## Session Continuity", string(d.body[h.start:end]), "",
-			fmt.Sprintf("archived session %q exceeded the %d-most-recent retention; dropped", h.title, keptSessions))
+		r.note("session-archive-deduplicated", "## Session Continuity",
+			string(d.body[h.start:end]), "",
+			fmt.Sprintf("archived session %q exceeded the %d-most-recent retention; dropped",
+				h.title, keptSessions))
 	}
 	d.body = apply(d.body, edits)
 }
@@ -228,8 +234,9 @@ func (d *draft) logRebuild(log []mutation) {
 	}
 	var lines []string
 	for _, m := range log {
-		lines = append(lines, "- timestamp: "+m.Timestamp, "  kind: "+m.Kind, "  section: "+m.Section, "  before: "+m.Before,
-			"  after: "+m.After, "  reason: "+m.Reason)
+		lines = append(lines, "- timestamp: "+m.Timestamp, "  kind: "+m.Kind,
+			"  section: "+m.Section, "  before: "+m.Before, "  after: "+m.After,
+			"  reason: "+m.Reason)
 	}
 	if in, ok := findSection(d.body, 2, 2, "Rebuild Log"); ok {
 		d.addBlock(in.text, lines...)

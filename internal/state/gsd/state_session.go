@@ -29,7 +29,8 @@ type sessionDoc struct {
 // Missing labels are added to the session section, which is created at the end of the file if
 // it is missing.
 func (s *Store) RecordSession(ctx context.Context, r Session) (Result, error) {
-	if err := checkTexts("--stopped-at", r.StoppedAt, "--resume-file", deref(r.ResumeFile)); err != nil {
+	err := checkTexts("--stopped-at", r.StoppedAt, "--resume-file", deref(r.ResumeFile))
+	if err != nil {
 		return Result{}, err
 	}
 	var doc sessionDoc
@@ -68,10 +69,12 @@ func (r Session) apply(d *draft, now string) sessionDoc {
 	if r.StoppedAt == "" && r.ResumeFile == nil { // nothing was given, so no labels are needed
 		missing = nil
 	}
+	inResult := strings.NewReplacer("Stopped at", "Stopped At", "Resume file", "Resume File")
 	for _, f := range missing {
-		updated.add(strings.NewReplacer("Stopped at", "Stopped At", "Resume file", "Resume File").Replace(f.Name), true)
+		updated.add(inResult.Replace(f.Name), true)
 	}
-	d.addLabels(missing, map[string]string{"Last session": now, "Stopped at": r.StoppedAt, "Resume file": deref(r.ResumeFile)})
+	d.addLabels(missing, map[string]string{"Last session": now, "Stopped at": r.StoppedAt,
+		"Resume file": deref(r.ResumeFile)})
 	if len(updated) == 0 {
 		return sessionDoc{Reason: "No session fields found in STATE.md"}
 	}
@@ -87,11 +90,20 @@ func (d *draft) inSession(name, value string) bool {
 	return d.replaceIn(d.all(), name, value)
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
+// deref returns what p points to, or the zero value for nil.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *s
+	return v
+}
+
+// orNull returns a text for a document in which an empty one is null.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // addLabels adds fields to the session section after the existing ones, in their form; a
@@ -111,7 +123,8 @@ func (d *draft) addLabels(missing []Field, all map[string]string) {
 	}
 	plain, at := false, -1
 	for _, l := range d.lines(in.text) {
-		for _, name := range []string{"Last session", "Last Date", "Stopped at", "Resume file", "Paused at"} {
+		for _, name := range []string{"Last session", "Last Date", "Stopped at", "Resume file",
+			"Paused at"} {
 			if _, ok := plainField(d.body, l, name); ok && !l.fenced {
 				plain, at = true, l.next
 			} else if _, ok := boldField(d.body, l, name); ok && !l.fenced {
@@ -162,12 +175,9 @@ func (s *Store) SignalWaiting(g Signal) (Result, error) {
 	if old := filepath.Join(s.Root, ".gsd"); paths.IsDir(old) {
 		dir = old
 	}
-	file := signalFile{Status: "waiting", Type: cmp.Or(g.Type, "decision_point"), Options: []string{}, Since: isoTime(s.Now())}
-	for to, text := range map[**string]string{&file.Question: g.Question, &file.Phase: g.Phase} {
-		if text != "" {
-			*to = &text
-		}
-	}
+	file := signalFile{Status: "waiting", Type: cmp.Or(g.Type, "decision_point"),
+		Question: orNull(g.Question), Options: []string{}, Since: isoTime(s.Now()),
+		Phase: orNull(g.Phase)}
 	if g.Options != "" {
 		for _, o := range strings.Split(g.Options, "|") {
 			file.Options = append(file.Options, strings.TrimSpace(o))
@@ -208,7 +218,8 @@ func (s *Store) SignalResume() (Result, error) {
 		removed = true
 	}
 	if !removed {
-		return refused(resumedDoc{Resumed: true, Reason: "no agent is waiting: there is no " + signalName}), nil
+		return refused(resumedDoc{Resumed: true,
+			Reason: "no agent is waiting: there is no " + signalName}), nil
 	}
 	return reported(resumedDoc{Resumed: true, Removed: true}, true), nil
 }

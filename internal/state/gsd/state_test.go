@@ -298,6 +298,30 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
+// Where there is nothing on the disk to compare, validate says so.
+func TestValidateWithoutADirectory(t *testing.T) {
+	for phase, want := range map[string]string{
+		"Not started (defining requirements)": "STATE.md names no current phase, so none was compared with the disk",
+		"2 of 3 (Core)":                       "phase 2 has no directory in .planning/phases, so it wasn't compared with the disk",
+		"1 of 3 (Setup)":                      "",
+	} {
+		p := usualProject()
+		for name := range p {
+			if strings.HasPrefix(name, "phases/02") {
+				delete(p, name)
+			}
+		}
+		p["STATE.md"] = strings.Replace(usual, "2 of 3 (Core)", phase, 1)
+		r, err := p.store(t).Validate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc := r.Doc.(validDoc); doc.Valid != (want != "") || strings.Join(doc.Notes, "\n") != want {
+			t.Errorf("phase %q: %+v", phase, doc)
+		}
+	}
+}
+
 func slicesOf(lines ...string) []string { return lines }
 
 // doc returns a result as the map that its reader sees.

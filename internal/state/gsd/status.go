@@ -17,9 +17,9 @@ const (
 	Unknown    = "unknown" // no status at all
 )
 
-// NormalizeStatus returns the canonical word for a status: exactly as GSD finds it if compat is
+// normalizeStatus returns the canonical word for a status: exactly as GSD finds it if compat is
 // true, otherwise without GSD's pitfalls.
-func NormalizeStatus(status, pausedAt string, compat bool) string {
+func normalizeStatus(status, pausedAt string, compat bool) string {
 	if compat {
 		return compatStatus(status, pausedAt)
 	}

@@ -71,13 +71,12 @@ func refused(doc any) Result {
 func OpenStore(dir string, getenv func(string) string) (*Store, error) {
 	s := &Store{Root: planningRoot(dir, getenv("HOME")), Now: clock(getenv), Warn: func(string) {}}
 	s.Planning = filepath.Join(s.Root, ".planning")
-	project, workstream := getenv("GSD_PROJECT"), getenv("GSD_WORKSTREAM")
-	for name, value := range map[string]string{"GSD_PROJECT": project,
-		"GSD_WORKSTREAM": workstream} {
-		if value != "" && !validName(value) {
-			return nil, usagef("%s is no name of a directory: %q", name, value)
+	for _, key := range []string{projectKey, workstreamKey} {
+		if value := getenv(key); value != "" && !validName(value) {
+			return nil, usagef("%s isn't the name of a directory: %q", key, value)
 		}
 	}
+	project, workstream := getenv(projectKey), getenv(workstreamKey)
 	if project != "" {
 		s.Planning = filepath.Join(s.Planning, project)
 	}
@@ -137,7 +136,7 @@ func (s *Store) load() (*Doc, error) {
 }
 
 func (s *Store) facts(doc *Doc) Facts {
-	return ReadFacts(Place{Root: s.Root, Planning: s.Planning}, doc, s.Compat)
+	return readFacts(placeOf(s), doc, s.Compat)
 }
 
 // A writing describes which files a change touches.
@@ -170,8 +169,8 @@ func (s *Store) edit(ctx context.Context, w writing,
 // killed writer has left beside them goes first.
 func locked(ctx context.Context, s *Store, f func() error) error {
 	if _, err := os.Stat(s.Planning); err != nil {
-		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, or gl init --system gsd",
-			err)
+		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, "+
+			"or gl init --system gsd", err)
 	}
 	release, err := lockState(ctx, s.Path(), true)
 	if err != nil {
@@ -206,7 +205,8 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 		doc = Parse(nil)
 	}
 	if n := doc.misclosed(); n > 0 {
-		return false, fmt.Errorf("%s: line %d is --, so the frontmatter goes on to the next ---: make it ---", s.Path(), n)
+		return false, fmt.Errorf("%s: line %d is --, so the frontmatter goes on to the next ---: "+
+			"make it ---", s.Path(), n)
 	}
 	d := newDraft(doc)
 	d.keepCounts = w.note

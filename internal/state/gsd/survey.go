@@ -54,7 +54,7 @@ func (t *Tracker) survey() *survey {
 		s.warn(s.place.State(), "can't be read: "+err.Error())
 	}
 	s.front = Parse(data)
-	s.pos = PositionOf(s.front)
+	s.pos = positionOf(s.front)
 	s.cfg = ReadConfig(s.place)
 	s.waiting = s.readSignal()
 	if s.place.NoWorkstream {
@@ -88,7 +88,7 @@ func (s *survey) join(dirs []PhaseDir) {
 func (s *survey) readRoadmap(dirs []PhaseDir) {
 	path := s.place.Roadmap()
 	data, err := readRoadmapFile(path)
-	s.road = ParseRoadmap(string(data))
+	s.road = parseRoadmap(string(data))
 	s.phases = s.road.Phases
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -104,7 +104,8 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 	}
 	for i := range s.phases {
 		if ph := &s.phases[i]; ph.Unread != "" && !ph.Done {
-			s.warn(path, fmt.Sprintf("phase %s depends on %q, which names no phase: it is taken to come after the one before it", ph.ID, ph.Unread))
+			s.warn(path, fmt.Sprintf("phase %s depends on %q, which names no phase: "+
+				"it is taken to come after the one before it", ph.ID, ph.Unread))
 		}
 	}
 	s.checkDirs(dirs)

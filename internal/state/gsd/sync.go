@@ -117,13 +117,13 @@ type settlement struct {
 }
 
 // settle returns the document to write: the draft's body, and the front matter updated to
-// match.
-// A stored key changes only if this write changed what it comes from. GSD derives all keys anew at
-// each write, so a note about a decision recounts the progress there and renames the milestone.
+// match. A stored key changes only if this write changed what it comes from. GSD derives all
+// keys anew at each write, so a note about a decision recounts the progress there and renames
+// the milestone.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
 		keepCounts: d.keepCounts, uncounted: d.uncounted, force: d.force,
-		recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
+		recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.percent},
 		pre:     derive(d.doc.Body()), post: derive(d.body)}
 	var set []change
 	for _, v := range s.values() {
@@ -258,13 +258,13 @@ func (s *settlement) status() string {
 			if null(c.raw) {
 				paused = ""
 			}
-			return NormalizeStatus(s.post.bodyStatus, paused, s.compat)
+			return normalizeStatus(s.post.bodyStatus, paused, s.compat)
 		}
 	}
 	if s.pre.bodyStatus == s.post.bodyStatus && !s.force && old != "" && old != "unknown" {
 		return old
 	}
-	status := NormalizeStatus(s.post.bodyStatus, paused, s.compat)
+	status := normalizeStatus(s.post.bodyStatus, paused, s.compat)
 	if status == "unknown" && old != "" {
 		return old
 	}

@@ -97,8 +97,10 @@ func (p *Project) AddTodo(ctx context.Context, t Todo) (r Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	text := fmt.Sprintf("---\ncreated: %s\ntitle: %s\narea: %s\n---\n\n## Problem\n\n%s\n\n## Solution\n\n%s\n",
-		isoTime(s.Now()), yaml(t.Title, ""), yaml(cmp.Or(textline.Join(t.Area), "general"), ""),
+	text := fmt.Sprintf("---\ncreated: %s\ntitle: %s\narea: %s\n---\n\n"+
+		"## Problem\n\n%s\n\n## Solution\n\n%s\n",
+		isoTime(s.Now()), yaml(t.Title, ""),
+		yaml(cmp.Or(textline.Join(t.Area), "general"), ""),
 		cmp.Or(strings.TrimSpace(problem), t.Title), cmp.Or(strings.TrimSpace(t.Solution), "TBD"))
 	err = locked(ctx, s, func() error {
 		dir := filepath.Join(s.Planning, "todos", "pending")

@@ -46,8 +46,7 @@ func (t *Tracker) Traits() tracker.Traits {
 	return traits
 }
 
-// Part returns the workstream, "" in a project without workstreams. In returns a tracker bound
-// to one.
+// Part returns the workstream; "" in a project without workstreams.
 func (t *Tracker) Part() string {
 	if p := t.place(); filepath.Base(filepath.Dir(p.Planning)) == "workstreams" {
 		return filepath.Base(p.Planning)
@@ -67,8 +66,11 @@ func (t *Tracker) In(part string) *Tracker {
 	return &in
 }
 
-// workstreamKey is the variable that selects the workstream.
-const workstreamKey = "GSD_WORKSTREAM"
+// The variables that select a part of .planning.
+const (
+	projectKey    = "GSD_PROJECT"
+	workstreamKey = "GSD_WORKSTREAM"
+)
 
 // place returns the location of the files. A project without a STATE.md may still have a
 // roadmap.
@@ -106,7 +108,7 @@ func (t *Tracker) Roadmap() (*roadmap.Roadmap, error) {
 	p := t.place()
 	return roadmap.Read(t.root, p.rel(p.Roadmap()), t.begin(p),
 		func(text string) (r roadmap.Roadmap) {
-			for _, m := range ParseRoadmap(text).Milestones {
+			for _, m := range parseRoadmap(text).Milestones {
 				status := ""
 				if m.Shipped {
 					status = "shipped"
@@ -224,7 +226,7 @@ func (t *Tracker) item(id string) (plan.Item, error) {
 		}
 	}
 	p := t.place()
-	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id,
+	return plan.Item{}, fmt.Errorf("%w: %q isn't a phase of %s", tracker.ErrNotFound, id,
 		p.rel(p.Roadmap()))
 }
 

@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,6 +38,25 @@ func command(t *testing.T, e *Edit, line string) error {
 	}
 	t.Fatalf("advice names %q", line)
 	return nil
+}
+
+// A lock whose time can't be read counts by the file's last change. The advice for it is a command
+// that releases it, which takes --force.
+func TestAdviceForALockWithoutATime(t *testing.T) {
+	for _, lock := range []string{`{"skill":"sw-build"}`, `{"skill":"sw-build","since":"this morning"}`, `{"skill":"sw-build","since":"2026-03-05T12:00:00Z"}`} {
+		s := project(t, at(`"status":"building"`, twoUnits, `,"lock":`+lock))
+		list := s.Check()
+		if len(list) != 1 || !strings.HasPrefix(list[0].Help, "gl sw unlock --force") {
+			t.Errorf("%s: %+v", lock, list)
+		}
+		release := func(e *Edit) error { _, err := e.ReleaseLock(); return err }
+		if _, err := s.Update(t.Context(), Caller{}, release); !errors.As(err, new(*LockedError)) {
+			t.Errorf("%s: released without --force: %v", lock, err)
+		}
+		if e := update(t, s, Caller{Force: true}, release); e.State.Lock != nil {
+			t.Errorf("%s: %+v is left", lock, e.State.Lock)
+		}
+	}
 }
 
 // For any file, advice names no command that is refused, the next step is one that the plan

@@ -21,8 +21,8 @@ func (s *Store) Check() []tracker.Complaint {
 	for _, g := range st.Gates {
 		if !slices.Contains(Verdicts(), strings.ToUpper(g.Status)) {
 			all = append(all,
-				complain(fmt.Sprintf("gate %s has the verdict %q, which is none", g.Name, g.Status),
-					"gl sw gate "+g.Name+" VERDICT"))
+				complain(fmt.Sprintf("gate %s has the unknown verdict %q; expected %s", g.Name, g.Status,
+					strings.Join(Verdicts(), ", ")), "gl sw gate "+g.Name+" VERDICT"))
 		}
 	}
 	return all
@@ -39,12 +39,14 @@ func known(status string) bool {
 func (s *State) checkWork() []tracker.Complaint {
 	var all []tracker.Complaint
 	if s.Work != nil && !known(s.Work.Status) {
-		all = append(all, complain(fmt.Sprintf("currentWork has the status %q, which the protocol doesn't have", s.Work.Status),
-			"edit "+StateFile+", or gl sw reset"))
+		all = append(all, complain(fmt.Sprintf("currentWork has the unknown status %q; expected %s",
+			s.Work.Status, strings.Join(Targets(), ", ")), "edit "+StateFile+", or gl sw reset"))
 	}
 	for _, u := range s.Units {
 		if u.Dir == "" && !free(canonical(u.Status)) {
-			all = append(all, complain(fmt.Sprintf("unit %s has no workDir: skills take its files from there", u.ID), "edit "+StateFile))
+			all = append(all,
+				complain(fmt.Sprintf("unit %s has no workDir: skills take its files from there", u.ID),
+					"edit "+StateFile))
 		}
 	}
 	return all
@@ -59,10 +61,11 @@ func (s *State) checkLock(now time.Time) []tracker.Complaint {
 		since.Before(now.Add(time.Minute)) {
 		return nil
 	}
+	what := fmt.Sprintf("says it was taken at %q", l.Since)
 	if l.Since == "" {
-		return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s doesn't say when it was taken: the last change of the file counts",
-			l.Who()), "gl sw unlock --force, when its holder is gone")}
+		what = "doesn't say when it was taken"
 	}
-	return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s says it was taken at %q: the last change of the file counts",
-		l.Who(), l.Since), "gl sw unlock, when its holder is gone")}
+	return []tracker.Complaint{complain(
+		fmt.Sprintf("the lock of %s %s: the last change of the file counts", l.Who(), what),
+		"gl sw unlock --force, when its holder is gone")}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/text/jsonedit"
+	"greenlight/internal/base/words"
 	"greenlight/internal/state/sliceid"
 )
 
@@ -48,9 +49,13 @@ func (e *Edit) set(value json.RawMessage, path ...string) error {
 	return nil
 }
 
-// The values written. encoding/json would escape characters that JSON.stringify doesn't.
-var null, emptyList, emptyObject = json.RawMessage("null"), json.RawMessage("[]"), json.RawMessage("{}")
+var (
+	null        = json.RawMessage("null")
+	emptyList   = json.RawMessage("[]")
+	emptyObject = json.RawMessage("{}")
+)
 
+// quote returns a JSON string. encoding/json would escape characters that JSON.stringify doesn't.
 func quote(text string) json.RawMessage { return json.RawMessage(jsonedit.Quote(text)) }
 
 func number(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
@@ -131,7 +136,8 @@ func checkNewID(id string) error {
 		kebab = kebab && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
 	}
 	if !kebab || id == "" {
-		return fmt.Errorf("the id %q must be kebab-case: small letters, digits and single hyphens between them", id)
+		return fmt.Errorf("the id %q must be kebab-case: "+
+			"lower-case letters, digits and single hyphens between them", id)
 	}
 	return CheckID(id)
 }
@@ -172,19 +178,18 @@ func (e *Edit) Start(n NewWork) error {
 		return e.refuse(Designing)
 	}
 	if left := e.left(); len(left) > 0 && !e.who.Force {
-		return fmt.Errorf("%s of %s: %s. Run gl sw unit next, or gl sw start %s --force to drop them from the queue",
-			countOf(len(left), "unit isn't built", "units aren't built"), e.State.Work.ID,
-			strings.Join(left, ", "), n.ID)
+		return fmt.Errorf("%s of %s not built yet: %s. Run gl sw unit next, "+
+			"or gl sw start %s --force to drop them from the queue",
+			words.Count(len(left), "unit"), e.State.Work.ID, strings.Join(left, ", "), n.ID)
 	}
 	e.anew = true
 	key := "status"
 	if old(e.State.Version) {
 		key = "phase"
 	}
-	raw := fmt.Sprintf(`{"id":%s,"description":%s,%q:"designing","workDir":%s,"unitId":null,"tasksTotal":null,`+
-		`"tasksCompleted":[],"currentTask":null,"intensity":%s}`, jsonedit.Quote(n.ID),
-		jsonedit.Quote(n.Description), key, jsonedit.Quote(".specwright/work/"+n.ID),
-		jsonedit.Quote(n.Intensity))
+	raw := fmt.Sprintf(`{"id":%s,"description":%s,%q:"designing","workDir":%s,"unitId":null,`+
+		`"tasksTotal":null,"tasksCompleted":[],"currentTask":null,"intensity":%s}`, quote(n.ID),
+		quote(n.Description), key, quote(".specwright/work/"+n.ID), quote(n.Intensity))
 	return e.setAll(setting{json.RawMessage(raw), []string{"currentWork"}},
 		setting{emptyObject, []string{"gates"}}, setting{null, []string{"workUnits"}})
 }
@@ -202,13 +207,6 @@ func (e *Edit) left() []string {
 		}
 	}
 	return ids
-}
-
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Reset abandons the current work, even if another session holds the lock: a person has

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
 	"greenlight/internal/base/text/jsonedit"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/core/plan"
@@ -57,7 +58,8 @@ func ReadConfig(root string) Config {
 	}
 	if err != nil {
 		c.Gates = gateOrder()
-		c.Problem = fmt.Sprintf("%s can't be understood, so the usual gates count: %v", configFile, err)
+		c.Problem = fmt.Sprintf("%s can't be understood, so the usual gates count: %v",
+			configFile, err)
 		return c
 	}
 	c.Build = file.Commands.Build != nil && file.Commands.Build != ""
@@ -65,7 +67,9 @@ func ReadConfig(root string) Config {
 	for _, of := range []struct {
 		gate string
 		line any
-	}{{"build", file.Commands.Build}, {"tests", file.Commands.Tests}, {"tests", file.Commands.Test}} {
+	}{
+		{"build", file.Commands.Build}, {"tests", file.Commands.Tests}, {"tests", file.Commands.Test},
+	} {
 		if line, ok := of.line.(string); ok && line != "" {
 			c.Commands[of.gate] = line
 		}
@@ -153,7 +157,8 @@ func (s *State) Gate(name string) *Gate {
 	var found *Gate
 	for i := range s.Gates {
 		g := &s.Gates[i]
-		if g.Name == name && (g.Unit == unit || g.Unit == "") && (found == nil || found.Unit == "" && g.Unit != "") {
+		if g.Name == name && (g.Unit == unit || g.Unit == "") &&
+			(found == nil || found.Unit == "" && g.Unit != "") {
 			found = g
 		}
 	}
@@ -163,8 +168,10 @@ func (s *State) Gate(name string) *Gate {
 // Time returns when the gate ran: the time of its evidence file if that exists, because the
 // recorded time may be invented. Zero means unknown.
 func (g *Gate) Time(root string) time.Time {
-	if info, err := os.Stat(evidencePath(root, g.Evidence)); g.Evidence != "" && err == nil {
-		return info.ModTime()
+	if g.Evidence != "" {
+		if info, err := os.Stat(evidencePath(root, g.Evidence)); err == nil {
+			return info.ModTime()
+		}
 	}
 	t, err := time.Parse(time.RFC3339, g.LastRun)
 	if err != nil {
@@ -201,7 +208,8 @@ func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
 
 // Verdict combines the results of the enabled gates.
 func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
-	v := Verdict{Unfounded: unwritten(root, constitution), Undesigned: s.undesigned(root), Unplanned: s.unplanned(root)}
+	v := Verdict{Unfounded: unwritten(root, constitution), Undesigned: s.undesigned(root),
+		Unplanned: s.unplanned(root)}
 	for _, name := range s.Enabled(c) {
 		g := s.Gate(name)
 		if g == nil || g.Status == "" {
@@ -211,10 +219,12 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 		switch strings.ToUpper(g.Status) {
 		case "PASS", "WARN", "SKIP":
 			if at := g.Time(root); !at.IsZero() && now.Sub(at) > lockLimit {
-				v.Old = append(v.Old, fmt.Sprintf("gate %s ran %s ago, more than 30 minutes", name, plan.Age(now.Sub(at))))
+				v.Old = append(v.Old, fmt.Sprintf("gate %s ran %s ago, more than 30 minutes", name,
+					plan.Age(now.Sub(at))))
 			}
 		default:
-			v.Bad, v.Failed = append(v.Bad, "gate "+name+" "+g.Status), append(v.Failed, name+" "+g.Status)
+			v.Bad = append(v.Bad, "gate "+name+" "+g.Status)
+			v.Failed = append(v.Failed, name+" "+g.Status)
 		}
 	}
 	return v
@@ -244,7 +254,8 @@ func (s *State) unplanned(root string) string {
 
 // missing returns the path of a document in the work's directory; "" if it is written.
 func (s *State) missing(root, name string) string {
-	return unwritten(root, cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID)+"/"+name)
+	dir := cmp.Or(strings.TrimSuffix(s.Work.Dir, "/"), ".specwright/work/"+s.Work.ID)
+	return unwritten(root, dir+"/"+name)
 }
 
 // unwritten returns the path of a document that is missing or empty; "" if it is written.
@@ -256,11 +267,11 @@ func unwritten(root, path string) string {
 	return ""
 }
 
-// constitution is the document that /sw-init writes first, and by which it knows a project that is
-// set up.
+// constitution is the document that /sw-init writes first; a project that has it is set up.
 const constitution = ".specwright/CONSTITUTION.md"
 
-// verdict is what refusals go by: the protocol's words don't ask for /sw-init once there is a state.
+// verdict returns the verdict for refusals: once there is a state, the protocol doesn't send
+// anyone back to /sw-init.
 func (e *Edit) verdict() Verdict {
 	v := e.State.Verdict(e.root, ReadConfig(e.root), e.now)
 	v.Unfounded = ""
@@ -313,7 +324,8 @@ func (e *Edit) SetGate(r Result) error {
 	if raw, ok := e.doc.Get(findings...); !ok || !isObject(raw) {
 		list = append(list, setting{json.RawMessage(`{"block":0,"warn":0,"info":0}`), findings})
 	}
-	return e.setAll(append(list, setting{number(r.Block), under(findings, "block")}, setting{number(r.Warn), under(findings, "warn")},
+	return e.setAll(append(list, setting{number(r.Block), under(findings, "block")},
+		setting{number(r.Warn), under(findings, "warn")},
 		setting{number(r.Info), under(findings, "info")})...)
 }
 
@@ -328,10 +340,13 @@ func (w *Work) EvidenceDir() string {
 // report returns the default for a gate's evidence: the report that sw-verify writes, if it
 // exists. Otherwise it is null rather than missing, because skills read the field.
 func (e *Edit) report(gate string) json.RawMessage {
+	dir := e.State.Work.EvidenceDir()
+	if dir == "" {
+		return null
+	}
 	for _, name := range []string{gate + "-report.md", "gate-" + gate + ".md", gate + ".md"} {
-		path := e.State.Work.EvidenceDir() + "/" + name
-		if info, err := os.Stat(evidencePath(e.root, path)); e.State.Work.Dir != "" && err == nil && info.Mode().IsRegular() {
-			return quote(path)
+		if paths.IsFile(evidencePath(e.root, dir+"/"+name)) {
+			return quote(dir + "/" + name)
 		}
 	}
 	return null
@@ -343,7 +358,8 @@ func (e *Edit) gatePath(name string) []string {
 		return g.path
 	}
 	at, prefix := []string{"gates"}, ""
-	if u := e.State.Current(); u != nil && slices.ContainsFunc(e.State.Gates, func(g Gate) bool { return g.Unit != "" }) {
+	byUnit := slices.ContainsFunc(e.State.Gates, func(g Gate) bool { return g.Unit != "" })
+	if u := e.State.Current(); u != nil && byUnit {
 		at = under(at, u.ID)
 	}
 	for _, g := range e.State.Gates {

@@ -59,7 +59,8 @@ func (m *itemMaker) queue() []plan.Item {
 		case status == Abandoned:
 			continue
 		case slices.ContainsFunc(items, func(it plan.Item) bool { return it.ID == u.ID }):
-			m.warnings = append(m.warnings, fmt.Sprintf("there are two units %q: the first counts", u.ID))
+			m.warnings = append(m.warnings,
+				fmt.Sprintf("there are two units %q: the first counts", u.ID))
 			continue
 		}
 		it := m.item(u.ID, u.Description)
@@ -137,7 +138,8 @@ func (m *itemMaker) queued(it *plan.Item, status string, open bool) {
 			m.turn(it)
 		}
 	case Building, Verifying, Shipping:
-		wait(it, fmt.Sprintf("a person: it is %s, but isn't the current unit", status), "gl sw status")
+		wait(it, fmt.Sprintf("a person: it is %s, but isn't the current unit", status),
+			"gl sw status")
 	default:
 		m.unknown(it, status)
 	}
@@ -154,11 +156,14 @@ func (m *itemMaker) turn(it *plan.Item) {
 	case s.InHand() != "":
 		wait(it, "its turn: "+s.InHand()+" is the current unit", "gl why "+s.InHand())
 	case s.Status() == Designing && m.verdict.Undesigned != "":
-		wait(it, "the design of "+s.Work.ID+": "+m.verdict.Undesigned+" isn't written", "/sw-design")
+		wait(it, "the design of "+s.Work.ID+": "+m.verdict.Undesigned+" isn't written",
+			"/sw-design")
 	case s.Status() == Designing:
-		wait(it, "the design of "+s.Work.ID+", to be approved by a person", "/sw-plan", "gl sw to planning")
+		wait(it, "the design of "+s.Work.ID+", to be approved by a person", "/sw-plan",
+			"gl sw to planning")
 	default:
-		wait(it, "the plan of "+s.Work.ID+", to be approved by a person", "/sw-build", "gl sw to building")
+		wait(it, "the plan of "+s.Work.ID+", to be approved by a person", "/sw-build",
+			"gl sw to building")
 	}
 }
 
@@ -178,7 +183,8 @@ func (m *itemMaker) inHand(it *plan.Item) {
 	s := m.s
 	m.stage(it)
 	if err := s.readOnly(); err != nil && it.WaitingFor == "" && it.Status == Pending {
-		wait(it, "a person: gl doesn't write version "+s.Version, s.next(m.verdict).Command+" in Claude Code")
+		wait(it, "a person: gl doesn't write version "+s.Version,
+			s.next(m.verdict).Command+" in Claude Code")
 	}
 	if s.Lock != nil {
 		it.Session = s.Lock.Holder
@@ -241,8 +247,8 @@ func (m *itemMaker) building(it *plan.Item) {
 		it.Step = Verifying
 	case m.been:
 		it.Step = Verifying
-		wait(it, "a person: tasks are open again after a verification ("+s.Work.Tasks()+" done)", "/sw-build",
-			"gl slice "+it.ID+" --force")
+		wait(it, "a person: tasks are open again after a verification ("+s.Work.Tasks()+" done)",
+			"/sw-build", "gl slice "+it.ID+" --force")
 	default:
 		it.Step = Building
 	}

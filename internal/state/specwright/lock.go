@@ -34,7 +34,8 @@ func (r *reader) lock() *Lock {
 		return &Lock{Skill: cmp.Or(scalar(raw), "unknown")}
 	}
 	at := []string{"lock"}
-	l := &Lock{Skill: r.text("lock", "skill"), Holder: r.text("lock", "holder"), Since: r.first(at, "since", "acquired")}
+	l := &Lock{Skill: r.text("lock", "skill"), Holder: r.text("lock", "holder"),
+		Since: r.first(at, "since", "acquired")}
 	switch {
 	case l.Skill == "" && l.Holder == "": // cleared rather than removed
 		return nil
@@ -73,8 +74,8 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("locked by %s for %s: wait until it is released, or after 30m without a change; "+
-		"if its holder is gone, run gl sw unlock --force", e.Lock.Who(), plan.Age(e.Age))
+	return fmt.Sprintf("locked by %s for %s: wait until it is released, or after 30m without a "+
+		"change; if its holder is gone, run gl sw unlock --force", e.Lock.Who(), plan.Age(e.Age))
 }
 
 // A Caller identifies the author of a change.

@@ -19,16 +19,19 @@ func (s *State) next(v Verdict) Hint {
 	case None, Shipped, Abandoned:
 		if u := s.Upcoming(); u != nil && s.Work != nil {
 			if begins(u) == Planning {
-				return Hint{"/sw-plan", "gl sw unit next", "unit " + u.ID + " is next, and not approved"}
+				return Hint{"/sw-plan", "gl sw unit next",
+					"unit " + u.ID + " is next, and not approved"}
 			}
 			return Hint{"/sw-build", "gl sw unit next", "unit " + u.ID + " is next"}
 		}
 		if u := s.stray(); u != nil && s.Work != nil {
-			return Hint{"/sw-status", "gl sw unit approve " + u.ID, "unit " + u.ID + " is " + canonical(u.Status) +
-				", but isn't the current one: approve it to build it, or correct its entry"}
+			return Hint{"/sw-status", "gl sw unit approve " + u.ID,
+				"unit " + u.ID + " is " + canonical(u.Status) + ", but isn't the current one: " +
+					"approve it to build it, or correct its entry"}
 		}
 		if v.Unfounded != "" && s.Work == nil {
-			return Hint{"/sw-init", "gl sw start ID --description TEXT", v.Unfounded + " isn't written"}
+			return Hint{"/sw-init", "gl sw start ID --description TEXT",
+				v.Unfounded + " isn't written"}
 		}
 		return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
 	case Designing:
@@ -41,7 +44,8 @@ func (s *State) next(v Verdict) Hint {
 		return Hint{"/sw-plan", "gl sw to planning", "the design must be approved"}
 	case Planning:
 		if u := s.unapproved(); u != nil {
-			return Hint{"/sw-plan", "gl sw unit approve " + u.ID, "unit " + u.ID + " isn't approved"}
+			return Hint{"/sw-plan", "gl sw unit approve " + u.ID,
+				"unit " + u.ID + " isn't approved"}
 		}
 		if v.Unplanned != "" {
 			return Hint{"/sw-plan", "gl sw status", v.Unplanned + " isn't written"}
@@ -70,7 +74,8 @@ func (s *State) next(v Verdict) Hint {
 		return Hint{"/sw-ship", "gl sw ship", "it is being shipped"}
 	}
 	if s.Status() == Pending {
-		return Hint{"/sw-plan", "gl sw status", fmt.Sprintf("the work is %q: no one has begun it", s.Work.Status)}
+		return Hint{"/sw-plan", "gl sw status",
+			fmt.Sprintf("the work is %q: no one has begun it", s.Work.Status)}
 	}
 	return Hint{"/sw-status", "gl sw reset", "the status is unknown"}
 }

@@ -70,7 +70,7 @@ func (r *reader) list(path ...string) []json.RawMessage {
 	var list []json.RawMessage
 	raw := r.raw(path...)
 	if raw != nil && json.Unmarshal(raw, &list) != nil {
-		r.note("%s is no list, but %.40s", strings.Join(path, "."), raw)
+		r.note("%s isn't a list, but %.40s", strings.Join(path, "."), raw)
 	}
 	return list
 }
@@ -94,7 +94,7 @@ func (r *reader) work(version string) (*Work, error) {
 			return nil, nil
 		}
 		if !isObject(raw) {
-			return nil, fmt.Errorf("currentWork is no object, but %.40s", raw)
+			return nil, fmt.Errorf("currentWork isn't an object, but %.40s", raw)
 		}
 	}
 	w := &Work{
@@ -127,12 +127,12 @@ func (r *reader) units(s *State) {
 		// parsed separately, because each lookup scans from the start
 		doc, err := jsonedit.Parse(raw)
 		if err != nil {
-			r.note("workUnits.%d is no unit, but %.40s", i, raw)
+			r.note("workUnits.%d isn't an object, but %.40s", i, raw)
 			continue
 		}
 		one := &reader{doc: doc}
-		u := Unit{ID: one.text("id"), Description: one.text("description"), Status: one.first(nil, "status", "phase"),
-			Dir: one.text("workDir"), place: i}
+		u := Unit{ID: one.text("id"), Description: one.text("description"),
+			Status: one.first(nil, "status", "phase"), Dir: one.text("workDir"), place: i}
 		if f, err := strconv.ParseFloat(one.text("order"), 64); err == nil {
 			u.Order = &f
 		}
@@ -156,7 +156,7 @@ func (r *reader) units(s *State) {
 // gates reads gates by name, or by unit and name.
 func (r *reader) gates(s *State) {
 	if raw := r.raw("gates"); raw != nil && !isObject(raw) {
-		r.note("gates is no object, but %.40s", raw)
+		r.note("gates isn't an object, but %.40s", raw)
 	}
 	for _, key := range r.doc.Keys("gates") {
 		at := []string{"gates", key}
@@ -199,7 +199,8 @@ func (r *reader) gate(s *State, unit string, at []string) {
 	if n := r.count(under(at, "findings")...); n != nil {
 		g.Block, g.Warn, g.Info = &zero, &zero, n
 	} else {
-		g.Block, g.Warn = r.count(under(at, "findings", "block")...), r.count(under(at, "findings", "warn")...)
+		g.Block = r.count(under(at, "findings", "block")...)
+		g.Warn = r.count(under(at, "findings", "warn")...)
 		g.Info = r.count(under(at, "findings", "info")...)
 	}
 	s.Gates = append(s.Gates, g)

@@ -261,6 +261,7 @@ func (s *State) readOnly() error {
 	if v == "" || old(v) || strings.HasPrefix(v, "2") {
 		return nil
 	}
-	return fmt.Errorf("%s has version %s, which is unsupported for writing: gl only shows it, since it writes versions 0.2 and 2; "+
-		"go on with Specwright's own skills in Claude Code", StateFile, v)
+	return fmt.Errorf("%s has version %s, which is unsupported for writing: gl only shows it, "+
+		"since it writes versions 0.2 and 2; go on with Specwright's own skills in Claude Code",
+		StateFile, v)
 }

@@ -37,7 +37,8 @@ var ErrNotInitialized = errors.New("Specwright not initialized. Run /sw-init (gl
 type BrokenError struct{ Reason error }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("%s can't be understood, and stays as it is: %v. Correct it by hand", StateFile, e.Reason)
+	return fmt.Sprintf("%s can't be understood, and stays as it is: %v. Correct it by hand",
+		StateFile, e.Reason)
 }
 
 func (e *BrokenError) Unwrap() error { return e.Reason }
@@ -190,9 +191,16 @@ func (s *Store) Init(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("{\n  \"version\": \"2.0\",\n  \"currentWork\": null,\n  \"gates\": {},\n  \"workUnits\": null,\n"+
-		"  \"lock\": null,\n  \"lastUpdated\": %s\n}\n", quote(formatTime(s.Now())))
-	err = durable.Replace(s.path(), nil, []byte(text))
+	text := fmt.Appendf(nil, `{
+  "version": "2.0",
+  "currentWork": null,
+  "gates": {},
+  "workUnits": null,
+  "lock": null,
+  "lastUpdated": %s
+}
+`, quote(formatTime(s.Now())))
+	err = durable.Replace(s.path(), nil, text)
 	if errors.Is(err, durable.ErrChanged) {
 		err = fmt.Errorf("%s already exists: run gl sw status", StateFile)
 	}

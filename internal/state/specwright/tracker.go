@@ -31,7 +31,8 @@ func (s *Store) Traits() tracker.Traits {
 
 // Roadmap implements tracker.Tracker. The protocol has no roadmap, so it is Greenlight's.
 func (s *Store) Roadmap() (*roadmap.Roadmap, error) {
-	return nil, &roadmap.MissingError{Begin: "Specwright has no roadmap: gl sw status shows the work and its units"}
+	return nil, &roadmap.MissingError{
+		Begin: "Specwright has no roadmap: gl sw status shows the work and its units"}
 }
 
 // Line implements tracker.Tracker: "shop/cart building 1/3".
@@ -189,7 +190,8 @@ func (t *tx) Claim(id, token string) error {
 		case !e.State.has(id):
 			return notFound(id)
 		case e.State.InHand() != id:
-			return fmt.Errorf("unit %s isn't the one in hand: run gl sw unit next when its turn has come", id)
+			return fmt.Errorf("unit %s isn't the current one: run gl sw unit next when its turn has come",
+				id)
 		case lockText(e.State) != t.seen:
 			return fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)
 		}
@@ -248,14 +250,18 @@ func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, e
 		return plan.Mark{}, err
 	}
 	it, err := t.Item(id)
-	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+	return mark(it), err
+}
+
+func mark(it plan.Item) plan.Mark {
+	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 }
 
 // PutBack implements tracker.Tx. Only the attempt's record knows that a unit failed, so there
 // is nothing to reset.
 func (t *tx) PutBack(id string, was plan.Mark, _ bool) error {
 	it, err := t.Item(id)
-	if err == nil && was != (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) {
+	if err == nil && mark(it) != was {
 		err = fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)
 	}
 	return err

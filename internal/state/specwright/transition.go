@@ -34,7 +34,8 @@ func (e *WrongStatusError) Error() string {
 // noWork returns the error for an operation that needs a work.
 func (e *Edit) noWork(what string) error {
 	//lint:ignore ST1005 the protocol's own words
-	return fmt.Errorf("Cannot %s: no work is active. Run /sw-design first. (gl sw start ID --description TEXT)", what)
+	return fmt.Errorf("Cannot %s: no work is active. Run /sw-design first. "+
+		"(gl sw start ID --description TEXT)", what)
 }
 
 // A turn is a row of the transition table. Starting a work and beginning the next unit depend
@@ -137,7 +138,8 @@ func designed(e *Edit) error {
 // approved refuses to build a unit whose spec isn't approved.
 func approved(e *Edit) error {
 	if u := e.State.unapproved(); u != nil {
-		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
+		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)",
+			u.ID, u.ID)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"greenlight/internal/base/text/jsonedit"
+	"greenlight/internal/base/words"
 )
 
 // A NewUnit is the input of sw-plan. A nil Order places it last; an empty Dir means the
@@ -31,7 +31,8 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	case e.State.unit(n.ID) != nil:
 		return fmt.Errorf("there is a unit %s already", n.ID)
 	case len(e.State.Units) == 0 && (st == Building || st == Verifying):
-		return fmt.Errorf("%s has no units and is %s: a work is divided while it is planned", e.State.Work.ID, e.State.Work.Status)
+		return fmt.Errorf("%s has no units and is %s: a work is divided while it is planned",
+			e.State.Work.ID, e.State.Work.Status)
 	}
 	order := 1
 	for _, u := range e.State.Units {
@@ -43,9 +44,9 @@ func (e *Edit) AddUnit(n NewUnit) error {
 		order = *n.Order
 	}
 	dir := cmp.Or(n.Dir, ".specwright/work/"+e.State.Work.ID+"/units/"+n.ID)
-	raw := json.RawMessage(fmt.Sprintf(`{"id":%s,"description":%s,"status":"pending","order":%d,"workDir":%s}`,
-		jsonedit.Quote(n.ID), jsonedit.Quote(n.Description), order, jsonedit.Quote(dir)))
-	return e.push(raw, "workUnits")
+	raw := fmt.Sprintf(`{"id":%s,"description":%s,"status":"pending","order":%d,"workDir":%s}`,
+		quote(n.ID), quote(n.Description), order, quote(dir))
+	return e.push(json.RawMessage(raw), "workUnits")
 }
 
 // ApproveUnit records that the unit's spec is written and approved. It also requeues a unit
@@ -67,7 +68,8 @@ func (e *Edit) ApproveUnit(id string) error {
 	case st == Pending, st == Planning, st == Designing, begun(st) && e.State.InHand() != id:
 		return e.setUnit(u, Planned)
 	}
-	return fmt.Errorf("unit %s is %s: only one whose spec is being written can be approved", id, u.Status)
+	return fmt.Errorf("unit %s is %s: only one whose spec is being written can be approved",
+		id, u.Status)
 }
 
 func (e *Edit) unknownUnit(id string) error {
@@ -99,11 +101,13 @@ func (e *Edit) NextUnit() (string, error) {
 		return "", e.unfinished()
 	}
 	if cur := e.State.Current(); cur != nil && e.State.Status() == Planning {
-		return "", fmt.Errorf("unit %s is being planned: gl sw unit approve %s, then gl sw to building", cur.ID, cur.ID)
+		return "", fmt.Errorf("unit %s is being planned: gl sw unit approve %s, "+
+			"then gl sw to building", cur.ID, cur.ID)
 	}
 	u := e.State.Upcoming()
 	if u == nil {
-		return "", fmt.Errorf("no unit of %s is planned or pending. Run /sw-design for new work", e.State.Work.ID)
+		return "", fmt.Errorf("no unit of %s is planned or pending. Run /sw-design for new work",
+			e.State.Work.ID)
 	}
 	return u.ID, e.begin(u, begins(u))
 }
@@ -114,7 +118,8 @@ func (e *Edit) unfinished() error {
 	next := e.State.next(e.verdict())
 	//lint:ignore ST1005 the protocol's own words
 	return fmt.Errorf("Cannot begin the next unit while %s is %s: %s. Run %s first. (%s)",
-		cmp.Or(e.State.InHand(), e.State.Work.ID), e.State.Work.Status, next.Why, next.Command, next.Also)
+		cmp.Or(e.State.InHand(), e.State.Work.ID), e.State.Work.Status, next.Why, next.Command,
+		next.Also)
 }
 
 // Ship marks the work as shipped and begins the next unit, if there is one. It returns that
@@ -142,7 +147,8 @@ func (e *Edit) SetTotal(n int) error {
 		return err
 	}
 	if n < len(e.State.Work.Done) {
-		return fmt.Errorf("%s has %s done already: it can't have %d in all", e.State.Work.ID, countOf(len(e.State.Work.Done), "task", "tasks"), n)
+		return fmt.Errorf("%s has %s done already: it can't have %d in all", e.State.Work.ID,
+			words.Count(len(e.State.Work.Done), "task"), n)
 	}
 	return e.set(number(n), e.work("tasksTotal")...)
 }
@@ -172,7 +178,8 @@ func (e *Edit) FinishTask(id string) error {
 		}
 	}
 	if t := e.State.Work.Total; t != nil && len(e.State.Work.Done) > *t {
-		e.warn("%d tasks are done, of %d: is the total right? (gl sw task total N)", len(e.State.Work.Done), *t)
+		e.warn("%d tasks are done, of %d: is the total right? (gl sw task total N)",
+			len(e.State.Work.Done), *t)
 	}
 	if e.State.Work.Task == id {
 		return e.set(null, e.work("currentTask")...)

@@ -177,7 +177,7 @@ func TestNoListIsWrittenInto(t *testing.T) {
 			return errors.Join(e.set(quote(Planning), e.work("status")...), e.AddUnit(NewUnit{ID: "u", Description: "U"}))
 		},
 	} {
-		if _, err := s.Update(t.Context(), Caller{}, f); err == nil || !strings.Contains(err.Error(), "is no list, but {}") || text(t, s) != odd {
+		if _, err := s.Update(t.Context(), Caller{}, f); err == nil || !strings.Contains(err.Error(), "isn't a list, but {}") || text(t, s) != odd {
 			t.Errorf("%s: %v, %s", name, err, text(t, s))
 		}
 	}
