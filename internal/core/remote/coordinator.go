@@ -412,19 +412,9 @@ func (c *Coordinator) kept(e Kept) {
 	}
 }
 
-// unneeded tells a worker which worktrees it may remove. Where a job is on its way to one, or in it,
-// it stays.
+// unneeded tells a worker which worktrees it may remove.
 func (c *Coordinator) unneeded(e Unneeded) {
-	if !c.there(e.Worker) {
-		return
-	}
-	list := slices.Clone(e.Lineages)
-	c.each(e.Worker, func(t tenure) {
-		if t.l.Stage != Settled {
-			list = slices.DeleteFunc(list, func(l string) bool { return l == t.l.Job.Lineage })
-		}
-	})
-	if list = list[:min(len(list), mostDiscarded)]; len(list) > 0 {
+	if list := e.Lineages[:min(len(e.Lineages), mostDiscarded)]; len(list) > 0 && c.there(e.Worker) {
 		c.send(e.Worker, &Discard{list})
 	}
 }

@@ -137,7 +137,7 @@ func (s *site) tick() {
 		s.since += s.w.between(-2*time.Hour, 2*time.Hour)
 	}
 	s.step(remote.Tick{})
-	if s.up && s.w.chance(0.2) {
+	if s.up && s.w.happens(0.2) {
 		s.step(remote.DiskUsed{Bytes: s.w.Int64N(1100)})
 	} else if s.up && s.w.calm() {
 		s.step(remote.DiskUsed{Bytes: 799})

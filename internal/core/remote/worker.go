@@ -214,20 +214,12 @@ func (w *Worker) receive(m ToWorker) {
 	}
 }
 
-// discard removes a worktree that was kept, unless a later job has it.
+// discard removes a worktree that was kept. One that a later job has was handed over to that.
 func discard(w *Worker, lineage string) {
-	var kept []*work
 	for _, o := range w.works {
-		switch {
-		case o.Job.Lineage != lineage:
-		case o.Stage != Settled:
-			return
-		case o.Keep:
-			kept = append(kept, o)
+		if o.Stage == Settled && o.Keep && o.Job.Lineage == lineage {
+			w.remove(o)
 		}
-	}
-	for _, o := range kept {
-		w.remove(o)
 	}
 }
 
