@@ -59,7 +59,7 @@ check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz packa
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestCrash ./internal/cli/install
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^(TestCrash|TestRepeatedAfterAKill)$$' ./internal/cli/install ./internal/state/gsd
 
 # A run begun by the gl of before records had groups is finished by this one.
 two-binaries:
@@ -83,7 +83,7 @@ STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the nights with every ending and
 # every fault.
 chaos:
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/wrapper ./internal/run/scheduler ./internal/run/runner
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/wrapper ./internal/run/scheduler ./internal/run/runner ./internal/run/away
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/run/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/run/lane -stride 7

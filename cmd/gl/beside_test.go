@@ -26,7 +26,7 @@ var builtRemote = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "-buildvcs=false", "-o", filepath.Join(filepath.Dir(gl), "gl-remote")}
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(filepath.Dir(gl), "gl-remote")}
 	if info, ok := debug.ReadBuildInfo(); ok &&
 		slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")

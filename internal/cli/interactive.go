@@ -63,7 +63,9 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 	}
 	env := append(agent.ScrubEnv(app.Environ), "PWD="+t.root)
 	if self, err := os.Executable(); err == nil {
-		env = wrapper.WithGL(env, self)
+		if env, err = wrapper.WithGL(env, self); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
 }

@@ -5,8 +5,11 @@ package crashtest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"syscall"
 	"testing"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // mark is the argument of the call that starts the counting. The call changes nothing.
@@ -15,12 +18,17 @@ const mark = 0x6c67
 // Begin starts the counting. The process under test calls it.
 func Begin() { _, _ = syscall.Getpgid(mark) }
 
+// Stride is the distance between the steps that tests try: 1 in their long forms.
+func Stride() int { return testfiles.Sized(4, 1) }
+
 // Everywhere runs the process once per step, each time in a fresh place and environment, kills
-// it at that step, and calls look to check what is left. The last run isn't killed.
+// it at that step, and calls look to check what is left. The last run isn't killed. Unless the long
+// forms of tests are asked for, it tries a sample of the steps, another one every time.
 func Everywhere(t *testing.T, fresh func() (root string, env []string),
 	look func(t *testing.T, root string)) {
 	t.Helper()
-	for step := 1; ; step++ {
+	stride := Stride()
+	for step := 1 + rand.IntN(stride); ; step += stride {
 		root, env := fresh()
 		killed, call := At(t, step, env...)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) { look(t, root) })

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"greenlight/internal/run/project"
 	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/tmux"
+	"greenlight/internal/run/wrapper"
 	"greenlight/internal/workspace/git"
 )
 
@@ -58,6 +60,11 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 	}
 	all := append(checkLoginPath(x, a), checkClientTrust(x, a)...)
+	if self, err := os.Executable(); err == nil {
+		if _, err := wrapper.WithGL([]string{"PATH=" + x.Getenv("PATH")}, self); err != nil {
+			all = append(all, found(Error, "", err.Error(), ""))
+		}
+	}
 	if x.pr.Slices != nil && a.Stream == agent.StreamClaude && a.Login != "" &&
 		!install.Has(x.pr.Root, "slice", x.Getenv) {
 		all = append(all, found(Note, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts have them anyway",

@@ -41,18 +41,22 @@ type deed func(ctx context.Context, s *Server, pr *project.Project, r request) (
 // deeds are the actions on a slice, by the name in their address.
 func deeds() map[string]deed {
 	return map[string]deed{
-		"accept": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
+		"accept": func(ctx context.Context, s *Server, pr *project.Project,
+			r request) (string, error) {
 			return accept(ctx, s, pr, r, false)
 		},
-		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project, r request) (string, error) {
+		"accept-tests": func(ctx context.Context, s *Server, pr *project.Project,
+			r request) (string, error) {
 			return accept(ctx, s, pr, r, true)
 		},
 		"reject": reject,
 		"answer": answer,
-		"retry": func(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+		"retry": func(ctx context.Context, _ *Server, pr *project.Project,
+			r request) (string, error) {
 			return retry(ctx, pr, r.id, r.text, false)
 		},
-		"fresh": func(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {
+		"fresh": func(ctx context.Context, _ *Server, pr *project.Project,
+			r request) (string, error) {
 			return retry(ctx, pr, r.id, r.text, true)
 		},
 		"resume": resume,
@@ -66,7 +70,7 @@ func projectDeeds() map[string]deed {
 	return map[string]deed{"land": land, "lift": lift, "budget": budget}
 }
 
-// deedTime is how long an action may take. Its person may be gone meanwhile: it is whole anyway.
+// deedTime is how long an action may take. It runs to its end even if the person closes the page.
 const deedTime = 2 * time.Minute
 
 // do runs an action and leads back to the page.
@@ -99,7 +103,7 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 	base := httpguard.Of(r).Base
 	back := base
 	if id := r.PostForm.Get("id"); err != nil && s.known(id) != nil || r.PostForm.Get("back") == "slice" {
-		back = base + "slice/" + id
+		back = base + "slice/" + url.PathEscape(id)
 	}
 	http.Redirect(w, r, back+"?note="+s.notes.put(said, err != nil), http.StatusSeeOther)
 }
@@ -118,8 +122,8 @@ func requestOf(form url.Values) request {
 	return r
 }
 
-// wrote returns what the person wrote, for the page that says that nothing was done: a form that was
-// sent is empty again.
+// wrote returns what the person wrote, for the page that says that nothing was done: the form there
+// is empty.
 func (r *request) wrote() string {
 	var b strings.Builder
 	if r.text != "" {
@@ -181,7 +185,9 @@ func stillWaits(pr *project.Project, shown string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(p ops.Pending) bool { return ofProject(&p) && p.Why == shown }) {
+	if slices.ContainsFunc(list, func(p ops.Pending) bool {
+		return ofProject(&p) && p.Why == shown
+	}) {
 		return nil
 	}
 	return &ops.ChangedError{ID: "This", What: "it no longer waits for you as it did"}
@@ -259,7 +265,8 @@ func reject(ctx context.Context, _ *Server, pr *project.Project, r request) (str
 	if len(comments) > 0 {
 		with = " with " + words.Count(len(comments), "comment")
 	}
-	return r.id + " is sent back to its agent" + with + ", and continues with " + ops.NextRun(pr), nil
+	return fmt.Sprintf("%s is sent back to its agent%s, and continues with %s", r.id, with,
+		ops.NextRun(pr)), nil
 }
 
 func answer(ctx context.Context, _ *Server, pr *project.Project, r request) (string, error) {

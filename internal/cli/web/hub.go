@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -24,6 +25,7 @@ import (
 // A hub reads the project for all pages, and tells open ones that what they show has changed.
 type hub struct {
 	cfg   Config
+	until time.Time // when pages stop waiting for the first look
 	again chan struct{}
 	ready chan struct{} // closed once the project was read
 	ended chan struct{} // closed once the server is about to end
@@ -53,9 +55,12 @@ const mostStreams = 200
 func newHub(c Config) *hub {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return &hub{cfg: c, again: make(chan struct{}, 1), ready: make(chan struct{}),
-		ended: make(chan struct{}), boot: hex.EncodeToString(b[:]), clients: map[chan struct{}]bool{},
-		taken: make(chan struct{})}
+	return &hub{
+		cfg: c, until: time.Now().Add(firstLook), now: look{err: errNotRead},
+		again: make(chan struct{}, 1), ready: make(chan struct{}), ended: make(chan struct{}),
+		boot: hex.EncodeToString(b[:]), clients: map[chan struct{}]bool{},
+		taken: make(chan struct{}),
+	}
 }
 
 func (h *hub) run(ctx context.Context) {
@@ -93,8 +98,8 @@ func (h *hub) take(l live.Look) {
 	}
 }
 
-// digest sums up what pages show. What changes with the clock alone isn't news, except once a minute
-// while agents run: pages show since when each has been silent, and how long the rest takes.
+// digest sums up what pages show. What changes only with the clock isn't news, except once a minute
+// while agents run: pages show how long each has been silent, and how long the rest takes.
 func (l *look) digest() [32]byte {
 	type row struct {
 		view.Row
@@ -127,25 +132,30 @@ func (l *look) digest() [32]byte {
 		all.Err = l.err.Error()
 	}
 	data, err := json.Marshal(all)
-	if err != nil { // then any look is news
-		_, _ = rand.Read(data)
+	if err != nil { // any look is news then
+		data = make([]byte, 16)
+		_, _ = rand.Read(data) // never fails
 	}
 	return sha256.Sum256(data)
 }
 
-// look returns the last look. It waits for the first one.
+// look returns the last look. It waits for the first one; if that isn't there in time, the look has
+// errNotRead.
 func (h *hub) look() look {
 	select {
 	case <-h.ready:
-	case <-time.After(firstLook):
+	case <-time.After(time.Until(h.until)):
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-// firstLook is how long a page waits for the first look at a project.
+// firstLook is how long the first look at a project may take before pages say that they wait for it.
 const firstLook = 10 * time.Second
+
+// errNotRead is the error of pages before the first look.
+var errNotRead = errors.New("the project is still being read: load the page again in a moment")
 
 // refreshNow takes another look, for a page that follows an action. It doesn't wait for long: the
 // page hears of what comes later.
@@ -267,7 +277,7 @@ func (st *stream) send(text string) bool {
 }
 
 func (st *stream) tell(version string) bool {
-	if version == st.at {
+	if version == "" || version == st.at { // "" before the first look
 		return true
 	}
 	st.at = version

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,7 +51,7 @@ type card struct {
 	Seen            string // what is shown, for the action
 	Buttons         []button
 	Commands        []string
-	Between         string // them: one after the other, or one of them
+	Between         string // the commands: one after the other, or one of them
 	Proposals       []string
 	Here            bool     // its buttons are shown here: there is nothing more to see
 	At              []string // lines to comment on, FILE:LINE
@@ -61,7 +62,7 @@ func (c *card) takesComments() bool {
 	return slices.ContainsFunc(c.Buttons, func(b button) bool { return b.Lines })
 }
 
-// noLines takes the fields for comments away: there is no diff.
+// noLines removes the fields for comments, for a slice without a diff.
 func (c *card) noLines() {
 	for i := range c.Buttons {
 		c.Buttons[i].Lines = false
@@ -71,7 +72,7 @@ func (c *card) noLines() {
 // mostComments is how many lines of a page can be commented on without a script, one by one.
 const mostComments = 50
 
-// places returns the lines that a page is asked for fields for.
+// places returns the lines for which a page is asked to have fields.
 func places(asked []string) []string {
 	asked = slices.DeleteFunc(slices.Compact(asked), func(at string) bool {
 		_, _, ok := ops.ParsePlace(at)
@@ -84,7 +85,7 @@ func places(asked []string) []string {
 func (s *Server) needs(w http.ResponseWriter, r *http.Request) {
 	l := s.hub.look()
 	if l.err != nil {
-		s.fail(w, r, http.StatusInternalServerError, l.err)
+		s.unread(w, r, l.err)
 		return
 	}
 	if wantsJSON(r) {
@@ -170,7 +171,8 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 				Hint: "Has an agent fix it. If you have fixed it: gl accept " + p.ID}}
 		}
 		if p.Kind == ops.PendingRed && ops.TestsToAccept(pr, p.ID) == nil {
-			return []button{{Do: "accept-tests", Label: "Accept its changed tests", Ask: noteLabel, Aside: true}, retry, fresh}
+			return []button{{Do: "accept-tests", Label: "Accept its changed tests",
+				Ask: noteLabel, Aside: true}, retry, fresh}
 		}
 		return []button{retry, fresh}
 	case ops.PendingPaused:
@@ -201,8 +203,8 @@ func projectButtons(p *ops.Pending, of *plan.Plan) []button {
 
 // budgetButton returns the action that sets what a slice, a run or a day may cost.
 func budgetButton(of string) button {
-	return button{Do: "budget", ID: of, Label: "Set the budget", Ask: "Dollars that a " + of + " may cost",
-		Needed: true, Primary: true, Short: true}
+	return button{Do: "budget", ID: of, Label: "Set the budget",
+		Ask: "Dollars that a " + of + " may cost", Needed: true, Primary: true, Short: true}
 }
 
 // A group is one of the board's, with its first rows.
@@ -222,7 +224,8 @@ func groups(m *view.Model, whole string) []group {
 	var list []group
 	for _, g := range view.BoardGroups() {
 		rows := m.In(g)
-		shown := group{g.String(), rows, len(rows), g != view.Done && g != view.Blocked || len(rows) < 20}
+		shown := group{Name: g.String(), Rows: rows, Of: len(rows),
+			Open: g != view.Done && g != view.Blocked || len(rows) < 20}
 		switch {
 		case len(rows) == 0 || whole != "" && whole != slug(g.String()):
 			continue
@@ -236,11 +239,11 @@ func groups(m *view.Model, whole string) []group {
 	return list
 }
 
-// board is the page with all slices by where they stand.
+// board is the page with all slices, by group.
 func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	l := s.hub.look()
 	if l.err != nil {
-		s.fail(w, r, http.StatusInternalServerError, l.err)
+		s.unread(w, r, l.err)
 		return
 	}
 	m := l.model
@@ -298,13 +301,13 @@ type slicePage struct {
 	Running *card // what can be said to its agent; nil without one
 }
 
-// An item is where a slice stands.
+// An item is the state of a slice.
 type item struct {
 	ID, Name, State, Reason string
 	Group                   string
-	Hops                    []string // what holds it up
+	Hops                    []string // what it waits for, step by step
 	Task                    string   // what its file asks for
-	Commands                []string // that help
+	Commands                []string // what to run next
 }
 
 // A work is what was done for a slice.
@@ -337,7 +340,7 @@ func (s *Server) slice(w http.ResponseWriter, r *http.Request) {
 	l, id := s.hub.look(), r.PathValue("id")
 	st := s.known(id)
 	if l.err != nil || st == nil {
-		s.missing(w, r, l.err, id)
+		s.missing(w, r, id)
 		return
 	}
 	ctx := r.Context()
@@ -364,21 +367,32 @@ func (s *Server) slice(w http.ResponseWriter, r *http.Request) {
 }
 
 // missing answers for a slice that isn't there.
-func (s *Server) missing(w http.ResponseWriter, r *http.Request, err error, id string) {
-	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err)
+func (s *Server) missing(w http.ResponseWriter, r *http.Request, id string) {
+	if err := s.hub.look().err; err != nil {
+		s.unread(w, r, err)
 		return
 	}
 	s.fail(w, r, http.StatusNotFound, fmt.Errorf("there is no slice %q", id))
+}
+
+// unread answers for a project that can't be read, or hasn't been yet.
+func (s *Server) unread(w http.ResponseWriter, r *http.Request, err error) {
+	code := http.StatusInternalServerError
+	if errors.Is(err, errNotRead) {
+		code = http.StatusServiceUnavailable
+	}
+	s.fail(w, r, code, err)
 }
 
 func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Project, l look,
 	st *plan.State, recs []*attempt.Record) *slicePage {
 	p, now := l.model.Plan, time.Now()
 	why := p.Why(st.ID, now)
-	page := &slicePage{frame: s.frame(r, st.ID), Work: work{ID: st.ID}, Item: item{ID: st.ID,
-		Name: st.Name, State: why.State, Group: view.GroupOf(st).String(),
-		Hops: p.Hops(st.ID, now), Task: ops.Task(pr, st.ID), Commands: explain.Help(p, why, now).Next}}
+	page := &slicePage{frame: s.frame(r, st.ID), Work: work{ID: st.ID}, Item: item{
+		ID: st.ID, Name: st.Name, State: why.State, Group: view.GroupOf(st).String(),
+		Hops: p.Hops(st.ID, now), Task: ops.Task(pr, st.ID),
+		Commands: explain.Help(p, why, now).Next,
+	}}
 	why.Next = nil
 	page.Item.Reason = why.String()
 	in := inbox.NewReader(ctx, pr, func(string) {})
@@ -397,7 +411,8 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 		}
 		if waits.Last != nil {
 			page.Work.Output = attempttext.Output(waits.Last)
-			page.Work.Proof = append(attempttext.Proof(waits.Last, lane.Status{}), attempttext.Trouble(waits.Last)...)
+			page.Work.Proof = slices.Concat(attempttext.Proof(waits.Last, lane.Status{}),
+				attempttext.Trouble(waits.Last))
 		}
 	} else {
 		page.Work.Facts.Diff = in.Diff(ctx, st.ID)
@@ -414,12 +429,14 @@ func (s *Server) slicePage(ctx context.Context, r *http.Request, pr *project.Pro
 	target := facts.Lane(pr, p)
 	for _, rec := range recs {
 		page.Work.Attempts = append(page.Work.Attempts, attemptLine{rec.ID.N,
-			attempttext.Line(st, rec, now), append(attempttext.Proof(rec, target), attempttext.Work(rec)...)})
+			attempttext.Line(st, rec, now),
+			slices.Concat(attempttext.Proof(rec, target), attempttext.Work(rec))})
 	}
 	if st.Class == plan.Active && st.Attempt.HasSlot() {
 		text, _ := json.Marshal(seen)
 		page.Running = &card{ID: st.ID, Seen: string(text), Here: true, Buttons: []button{
-			{Do: "say", Label: "Say", Ask: "Say something to its agent", Needed: true, Primary: true},
+			{Do: "say", Label: "Say", Ask: "Say something to its agent", Needed: true,
+				Primary: true},
 			{Do: "stop", Label: "Stop its agent"}}}
 	}
 	page.readLog(st, recs)
@@ -468,7 +485,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	st := s.known(id)
 	if st == nil {
-		s.missing(w, r, nil, id)
+		s.missing(w, r, id)
 		return
 	}
 	recs, err := s.Project.Runs.LastOf(st.Item)
@@ -539,7 +556,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	st := s.known(id)
 	if st == nil {
-		s.missing(w, r, nil, id)
+		s.missing(w, r, id)
 		return
 	}
 	var events []journal.Event
@@ -592,7 +609,7 @@ const mostParts = 1 << 16
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if s.known(id) == nil {
-		s.missing(w, r, nil, id)
+		s.missing(w, r, id)
 		return
 	}
 	pr, err := s.Open()

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ type Config struct {
 	Self string // path of gl
 	// Ended is the line that open pages show once the server has ended.
 	Ended string
-	// of the merge queue's tests, where an action starts a worker
+	// Environ is for the merge queue's worker, if an action starts one.
 	Environ environ.Environ
 	Trust   trust.Store
 }
@@ -46,7 +47,7 @@ type Server struct {
 	notes notes
 }
 
-// New returns the server of a project's pages. They are empty until Run has read the project.
+// New returns the server of a project's pages, which wait until Run has read the project.
 func New(c Config) *Server {
 	s := &Server{Config: c, hub: newHub(c), mux: http.NewServeMux()}
 	s.mux.HandleFunc("GET /{$}", s.needs)
@@ -148,10 +149,7 @@ func (s *Server) frame(r *http.Request, title string) frame {
 }
 
 // name returns the project's name.
-func (s *Server) name() string {
-	root := strings.TrimRight(s.Project.Root, "/")
-	return root[strings.LastIndexByte(root, '/')+1:]
-}
+func (s *Server) name() string { return filepath.Base(s.Project.Root) }
 
 // fail shows an error instead of a page.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, code int, err error) {

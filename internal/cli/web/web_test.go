@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/httpguard"
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/cli/inbox"
 	"greenlight/internal/cli/ops"
@@ -25,6 +27,7 @@ import (
 	"greenlight/internal/run/project/projecttest"
 	"greenlight/internal/show/explain"
 	"greenlight/internal/show/status"
+	"greenlight/internal/show/view"
 )
 
 const hostile = `<script>alert(1)</script> <svg onload="x"> \u202e`
@@ -42,19 +45,25 @@ type browser struct {
 	root   string
 }
 
-// newBrowser serves a project and logs a person in.
-func newBrowser(t *testing.T, files map[string]string) *browser {
+// newServer returns the server of a project at root.
+func newServer(t *testing.T, root string) *Server {
 	t.Helper()
-	root := projecttest.Write(t, files)
 	open := func() (*project.Project, error) { return project.Open(root) }
 	pr, err := open()
 	check(t, err)
 	check(t, pr.Runs.Files.Prepare())
 	getenv := func(name string) string { return map[string]string{"HOME": t.TempDir()}[name] }
-	s := New(Config{Project: pr, Open: open, Self: "false", Trust: trust.Open(getenv),
+	return New(Config{Project: pr, Open: open, Self: "false", Trust: trust.Open(getenv),
 		Plan: func(pr *project.Project, now time.Time) (*plan.Plan, error) {
 			return pr.Plan(now, pr.Options())
 		}})
+}
+
+// newBrowser serves a project and logs a person in.
+func newBrowser(t *testing.T, files map[string]string) *browser {
+	t.Helper()
+	root := projecttest.Write(t, files)
+	s := newServer(t, root)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -200,7 +209,11 @@ func TestAnswerAndReject(t *testing.T) {
 	if code, told := b.press(b.page("slice/S-3"), "answer", " \n"); code != http.StatusUnprocessableEntity {
 		t.Errorf("an empty answer: %d %s", code, told)
 	}
-	if page := b.page(""); strings.Contains(page, "go-S-1") || !strings.Contains(page, "go-S-3") {
+	// an action waits for the next look, but not for long
+	testfiles.Until(t, "the page without S-1", func() bool {
+		return !strings.Contains(b.page(""), "go-S-1")
+	})
+	if page := b.page(""); !strings.Contains(page, "go-S-3") {
 		t.Errorf("needs you: %s", page)
 	}
 }
@@ -303,7 +316,7 @@ func TestStream(t *testing.T) {
 		t.Fatal("the page has no stream")
 	}
 	listen := func(at string) *bufio.Reader {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testfiles.Patience)
 		t.Cleanup(cancel)
 		r, err := http.NewRequestWithContext(ctx, "GET", b.at+b.base+"events?at="+at, nil)
 		check(t, err)
@@ -333,6 +346,30 @@ func TestStream(t *testing.T) {
 		t.Errorf("nothing new: %s", got)
 	}
 	next(listen("another-server.7"))
+}
+
+// Until the project has been read, pages say so: they have nothing to show yet.
+func TestBeforeTheFirstLook(t *testing.T) {
+	s := newServer(t, projecttest.Write(t, morning()))
+	s.hub.until = time.Now()
+	for _, path := range []string{"/", "/board", "/slice/S-1", "/slice/S-1/diff", "/slice/S-1/log",
+		"/slice/S-1/history"} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if text := w.Body.String(); w.Code != http.StatusServiceUnavailable || !strings.Contains(text, "still being read") {
+			t.Errorf("%s: %d %s", path, w.Code, text)
+		}
+	}
+}
+
+// A look that has no digest counts as news: an open page must not miss what it shows.
+func TestLookWithoutDigest(t *testing.T) {
+	m := view.New(plan.New(&plan.Snapshot{}, time.Now(), plan.Options{}), view.Facts{}, time.Now())
+	m.Rows = []view.Row{{Cost: view.Cost{USD: math.NaN()}}} // JSON has no NaN
+	l := look{model: m}
+	if l.digest() == l.digest() {
+		t.Error("two looks are the same")
+	}
 }
 
 // What waits in another system's project is decided by that system's commands.

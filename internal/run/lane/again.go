@@ -15,8 +15,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A recheck asks the gate's questions again about what has landed, and answers them by git and by
-// the records as they are now. Where they no longer have the answer, the answer is the reason.
+// A recheck asks the gate again about what has landed, with the facts that git and the records have
+// now. A question that they can no longer answer is answered by the reason.
 type recheck struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -28,10 +28,9 @@ type recheck struct {
 // A past is a piece of work that is complete, as far as gl still knows it.
 type past struct {
 	work string
-	rec  *attempt.Record // of the attempt by which it is complete; nil if it isn't here
+	rec  *attempt.Record // of the attempt that completed it; nil if it isn't here
 
-	// Where it went through the merge queue. A commit is "" if it isn't known, or git doesn't have
-	// it.
+	// Of what went through the merge queue; "" if a commit isn't known, or git doesn't have it.
 	commit string // what landed
 	base   string // what it was merged into
 	tip    string // the work itself
@@ -213,14 +212,14 @@ func (a *recheck) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) er
 	if err != nil {
 		return err
 	}
-	name := "merging " + short(w.tip) + " into " + short(w.base) + " conflicts in " + some(conflicts)
+	merging := "merging " + short(w.tip) + " into " + short(w.base)
+	name := merging + " conflicts in " + some(conflicts)
 	if len(conflicts) == 0 {
 		merged, err := a.trees.contentOf(ctx, again.tree)
 		if facts.Remerged = merged == landed; err != nil || facts.Remerged {
 			return err
 		}
-		name = short(landed) + ", and merging " + short(w.tip) + " into " + short(w.base) +
-			" gives " + short(merged)
+		name = short(landed) + ", and " + merging + " gives " + short(merged)
 	}
 	facts.Found = append(facts.Found, gate.Item{Kind: gate.Differs, Name: name})
 	return nil

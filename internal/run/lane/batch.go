@@ -17,10 +17,10 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A batching lands attempts in groups. Where tests take long, several that wait are merged on top
-// of each other and tested once; bisection finds what is to blame when that fails. A worker that
-// was killed leaves nothing but verdicts, and records that all name the commit at which the lane
-// was to be: the next one forms the same batch, and knows what was tested.
+// A batching lands attempts in groups. If tests take long, several that wait are merged on top of
+// each other and tested once; bisection finds what is to blame if that fails. A worker that is
+// killed leaves only verdicts, and records that name the commit that the branch was to move to: the
+// next worker forms the same batch, and tests nothing twice.
 type batching struct {
 	project  *project.Project
 	repo     *worktree.Repo
@@ -227,8 +227,8 @@ func (b *batching) fits(ctx context.Context, w *work) (bool, error) {
 	return true, nil
 }
 
-// passAll lands works that were tested together. All records say so before the branch moves; if one
-// of them has left the queue by then, none lands now.
+// passAll lands works that were tested together. All records say so before the branch moves. If one
+// of them has left the queue meanwhile, none lands now.
 func (b *batching) passAll(ctx context.Context, works []*work, base string,
 	v *testrun.Verdict) error {
 	batch := &attempt.Batch{Base: base, From: b.tip.from(base), Head: base}
@@ -244,7 +244,7 @@ func (b *batching) passAll(ctx context.Context, works []*work, base string,
 		}
 		batch.Head = lands[i].commit()
 		batch.Members = append(batch.Members, w.rec.ID.Name())
-		rulings[i] = w.rule(runOf(v))
+		rulings[i] = w.askGate(runOf(v))
 		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
 			return err
 		}
@@ -278,7 +278,7 @@ func (b *batching) passAll(ctx context.Context, works []*work, base string,
 	return nil
 }
 
-// anew has works begin again that were about to land.
+// anew has works that were about to land begin again.
 func (b *batching) anew(ctx context.Context, works []*work) error {
 	var errs []error
 	for _, w := range works {

@@ -42,7 +42,7 @@ type bed struct {
 	lineage   func(context.Context) (*worktree.Lineage, error)
 	trees     *trees // for this bed's goroutine
 	manifests string // of the tree that setup last ran for, "" if it never ran
-	low       bool   // what is recorded next runs at low priority
+	low       bool   // processes that are started now run at low priority
 	// started records the process of tests or setup before it may run; setUp records that setup
 	// has run for these manifests
 	started func(command.Handle) error
@@ -182,7 +182,7 @@ func (b *bed) runHere(ctx context.Context, key testrun.Key, log string) (*testru
 		os.TempDir()))
 }
 
-// signaled returns an error for tests that the machine ended: that tells nothing of the work.
+// signaled returns an error for tests that a signal ended, which says nothing about the work.
 // memory is what proc.OutOfMemory said before they ran.
 func signaled(v *testrun.Verdict, memory int) error {
 	if v.Signal == "" || v.TimedOut {
@@ -195,8 +195,8 @@ func signaled(v *testrun.Verdict, memory int) error {
 	return fmt.Errorf("the tests were ended by the signal %q%s: see %s", v.Signal, cause, v.Log)
 }
 
-// noSpace returns an error if the disk of one of the directories is full: then red tests mean
-// nothing.
+// noSpace returns an error if the disk of one of the directories is full: red tests mean nothing
+// then.
 func noSpace(dirs ...string) error {
 	const tight = 1 << 20
 	for _, dir := range dirs {

@@ -28,7 +28,7 @@ type beds struct {
 	list []*bed    // made so far; the k-th is list[k-1]
 	runs []*run    // not over yet, those that were ended included
 	over chan *run // gets each when it is over
-	at   time.Time // when the number of runs changed last
+	at   time.Time // when the number of runs last changed
 
 	mu   sync.Mutex // guards note, which each run writes, and what a preparation has left
 	note *trainNote
@@ -40,7 +40,7 @@ type beds struct {
 // A preparation makes worktrees, and sets them up, beside what the queue does.
 type preparation struct {
 	cancel context.CancelFunc
-	left   []*bed        // which nothing else may use
+	left   []*bed        // not made yet: nothing else may use them
 	done   chan struct{} // closed at its end
 	err    error         // valid once done is closed
 }
@@ -57,7 +57,7 @@ type trainNote struct {
 type run struct {
 	job       train.Job
 	rec       *attempt.Record // nil for the target's own
-	on        []string        // labels of what it is tested on top of, which isn't merged
+	on        []string        // labels of the unmerged work that it is tested on top of
 	manifests string          // of what is tested
 	bed       *bed
 	cancel    context.CancelFunc
@@ -65,7 +65,7 @@ type run struct {
 	beside    bool // others ran meanwhile
 	memory    int  // proc.OutOfMemory when it began
 	since     time.Time
-	shared    time.Duration // since then, times how many ran at once
+	shared    time.Duration // since then, each moment times the runs that went on at once
 
 	// once it is over
 	verdict *testrun.Verdict
@@ -194,7 +194,7 @@ func (r *run) test(ctx context.Context, log string) (*testrun.Verdict, error) {
 	return r.bed.run(ctx, key, log)
 }
 
-// count takes in how long so many runs went on at once, before their number changes.
+// count adds up how long how many runs went on at once. Call it before their number changes.
 func (b *beds) count() {
 	at := time.Now()
 	for _, r := range b.runs {
@@ -203,20 +203,24 @@ func (b *beds) count() {
 	b.at = at
 }
 
-// company returns how many runs there were at once on average while this one went on.
+// company returns how many runs, itself included, went on at once on average during this one.
 func (r *run) company() float64 {
 	return max(1, float64(r.shared)/float64(max(time.Since(r.since), 1)))
 }
 
-// remove forgets a run that is over.
+// remove forgets a run that is over, and what cars.start noted of it.
 func (b *beds) remove(r *run) error {
 	b.count()
 	b.runs = slices.DeleteFunc(b.runs, func(o *run) bool { return o == r })
 	k := slices.Index(b.list, r.bed) + 1
-	return b.change(func(note *trainNote) { delete(note.Tests, k) })
+	err := b.change(func(note *trainNote) { delete(note.Tests, k) })
+	if r.rec == nil {
+		err = errors.Join(err, b.attempts.Control.NoteQueueWork(""))
+	}
+	return err
 }
 
-// going returns what runs and is wanted.
+// going returns the runs that are still wanted.
 func (b *beds) going() []train.Job {
 	var jobs []train.Job
 	for _, r := range b.runs {
@@ -227,7 +231,7 @@ func (b *beds) going() []train.Job {
 	return jobs
 }
 
-// end ends the run of a tree, and doesn't wait for that.
+// end cancels the run of a tree, and doesn't wait for its end.
 func (b *beds) end(tree string) {
 	for _, r := range b.runs {
 		if r.job.Tip.Tree == tree && !r.ended {
@@ -261,7 +265,7 @@ func (b *beds) ready(width int) int {
 	return n
 }
 
-// mayFollow reports whether another preparation may begin.
+// mayFollow reports whether another preparation may begin: p is over, and nothing was in its way.
 func (p *preparation) mayFollow() bool {
 	if p == nil {
 		return true
@@ -275,7 +279,7 @@ func (p *preparation) mayFollow() bool {
 }
 
 // prepare begins to set up those of the first beds that are new, one after the other and at low
-// priority.
+// priority. It goes on after ctx, the cars' that are tested now: leave ends it.
 func (b *beds) prepare(ctx context.Context, width int) {
 	n := b.ready(width)
 	if n == width || !b.preparation.mayFollow() {
@@ -284,7 +288,7 @@ func (b *beds) prepare(ctx context.Context, width int) {
 	b.bed(width)
 	list := slices.DeleteFunc(slices.Clone(b.list[n:width]), b.inUse)
 	p := &preparation{left: slices.Clone(list), done: make(chan struct{})}
-	ctx, p.cancel = context.WithCancel(ctx)
+	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.preparation = p
 	go func() {
 		defer close(p.done)

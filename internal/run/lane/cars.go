@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/base/proc"
 	"greenlight/internal/base/words"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/core/train"
@@ -44,7 +43,7 @@ type cars struct {
 	nudged   <-chan struct{}
 	tell     func(format string, a ...any)
 
-	off   bool   // something is in the way: for the rest of the turn, one after the other
+	off   bool   // something is in the way: one after the other for the rest of the turn
 	ahead string // the target's commit that is a car, "" for none
 	known findings
 	order memory
@@ -62,8 +61,8 @@ type findings struct {
 type memory struct {
 	train  []string
 	passed map[string]int
-	chains map[string]int // how much waits for each slice, as of the names in chained
-	queued []string
+	chains map[string]int    // how much waits for each slice
+	queued []string          // the names for which chains was found
 	judged map[string]string // the base on which an entry was judged last
 }
 
@@ -88,7 +87,7 @@ func (q *Queue) newCars(t *turn) *cars {
 	}
 	c.order.judged = map[string]string{}
 	c.width = &width{
-		commands: t.commands, beds: c.beds, memory: memoryNeed{free: proc.Memory}, tell: q.notes(),
+		commands: t.commands, beds: c.beds, memory: memoryNeed{free: q.memory}, tell: q.notes(),
 		most: min(t.project.Config.Max, mostMeasured),
 	}
 	c.width.follow()
@@ -124,9 +123,10 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 		}
 		select {
 		case r := <-c.beds.over:
-			if err := errors.Join(c.beds.remove(r), c.take(r)); err != nil {
+			if err := c.beds.remove(r); err != nil {
 				return moved, err
 			}
+			c.take(r)
 		case <-c.nudged:
 		case <-ticker.C:
 			c.width.memory.look(len(c.beds.runs))
@@ -136,8 +136,8 @@ func (c *cars) work(ctx context.Context) (moved bool, err error) {
 	}
 }
 
-// on reports whether testing side by side may save time now. On a red base nothing that is built on
-// something else would be green.
+// on reports whether testing side by side may save time now. On a red base it wouldn't: nothing
+// built on it is green.
 func (c *cars) on(ctx context.Context) (bool, error) {
 	test := c.commands.conf.Config.Test
 	if c.off || max(c.width.wanted(), c.atOnce()) < 2 || !test.Command.IsSet() ||
@@ -145,7 +145,7 @@ func (c *cars) on(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	red, err := c.bench.knownRed(ctx)
-	return !red && err == nil, ctx.Err() // one after the other shows each the error
+	return !red && err == nil, ctx.Err() // merging one by one records the error with each attempt
 }
 
 // atOnce returns how many tests there may be at once, here and on workers.
@@ -158,8 +158,8 @@ func (c *cars) atOnce() int {
 // mostBeds is the most worktrees of the queue, each for one run of the tests.
 const mostBeds = 32
 
-// several reports whether there is, or soon may be, more than one entry in the queue, and more than
-// one may be tested at once. One by itself needs no train.
+// several reports whether more than one entry is in the queue, or soon may be, and more than one may
+// be tested at once. A single entry needs no train.
 func (c *cars) several(ctx context.Context) (bool, error) {
 	live, _, err := c.project.Runs.Live()
 	entries, atWork := 0, false
@@ -206,8 +206,8 @@ func (c *cars) pass(ctx context.Context) (judged bool, err error) {
 	}
 }
 
-// failed has what gl or the machine couldn't merge wait, with the reason. again says that something
-// did.
+// failed has the entries that gl or the machine couldn't merge wait, with the reason. again reports
+// whether there were any.
 func (c *cars) failed(ctx context.Context) (again bool, err error) {
 	for name, why := range c.coupling.failed {
 		if ctx.Err() != nil {
@@ -226,7 +226,7 @@ func (c *cars) failed(ctx context.Context) (again bool, err error) {
 	return again, nil
 }
 
-// giveUp goes on with one after the other.
+// giveUp has the queue test one after the other from now on.
 func (c *cars) giveUp(why error) {
 	c.off = true
 	c.tell("testing one merge after the other: %v", why)
@@ -290,7 +290,7 @@ func (c *cars) entries(ctx context.Context, lane string) ([]train.Entry, error) 
 	return append(entries, train.Entry{Name: c.ahead, Target: true, Queued: -1}), nil
 }
 
-// weigh finds how much waits for each slice in the queue, when others are there. Without a plan,
+// weigh finds how much waits for each slice in the queue, if the queue has changed. Without a plan,
 // the queue's order decides.
 func (c *cars) weigh(queue []*attempt.Record) {
 	var names []string
@@ -384,8 +384,8 @@ func (c *cars) judge(ctx context.Context, j train.Judge, base train.Tip) error {
 	return c.delivery.deliverBetween(ctx)
 }
 
-// hung returns the verdict on what is judged, if its tests were ended at their limit: that isn't
-// kept, and they would be run once more.
+// hung returns the verdict on what is judged if its tests were ended at their limit. Such a verdict
+// isn't kept, so without this they would run once more.
 func (c *cars) hung(ctx context.Context, j train.Judge) *testrun.Verdict {
 	m := c.coupling.merge(ctx, j.On, train.Entry{Name: j.Entry})
 	return c.known.hung[m.Tip.Tree]
@@ -441,8 +441,9 @@ func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 			r.on = labels(car.Ahead, c.coupling.queue)
 		}
 	}
-	if r.rec == nil {
-		if err := c.project.Runs.Control.NoteQueueWork(worktree.Short(c.repo.Target())); err != nil {
+	if r.rec == nil { // beds.remove takes the note back
+		target := worktree.Short(c.repo.Target())
+		if err := c.project.Runs.Control.NoteQueueWork(target); err != nil {
 			return err
 		}
 	}
@@ -450,26 +451,21 @@ func (c *cars) start(ctx context.Context, j train.Job, list []train.Car) error {
 	return nil
 }
 
-// take takes in the end of a run.
-func (c *cars) take(r *run) error {
-	if r.rec == nil {
-		if err := c.project.Runs.Control.NoteQueueWork(""); err != nil {
-			return err
-		}
-	}
+// take takes in the result of a run.
+func (c *cars) take(r *run) {
 	if r.ended {
-		return nil
+		return
 	}
 	tree, final := r.job.Tip.Tree, r.job.Again
 	if r.err == nil && r.verdict.TimedOut && !r.beside {
-		final = true // it isn't repeated, as in the queue's own worktree
+		final = true // not repeated, as in the queue's own worktree
 	}
 	if r.err == nil && !r.verdict.Green() && final {
 		r.err = signaled(r.verdict, r.memory)
 	}
 	if r.err != nil {
 		c.giveUp(r.err)
-		return nil
+		return
 	}
 	c.merging.events.tellVerdict(tested{rec: r.rec, on: r.on}, r.verdict)
 	if r.verdict.Green() && c.fleet.unused() {
@@ -477,17 +473,17 @@ func (c *cars) take(r *run) error {
 	}
 	if !r.verdict.Green() && !final {
 		c.known.failed[tree], c.known.verdicts[tree] = r, train.Failed
-		return nil
+		return
 	}
 	c.settle(r)
-	return nil
 }
 
 // settle keeps the final verdict of a tree.
 func (c *cars) settle(r *run) {
 	tree, v := r.job.Tip.Tree, r.verdict
 	if first := c.known.failed[tree]; first != nil && v.Green() {
-		if c.bench.tellFlaky(first.verdict, v); first.beside && !r.beside && first.verdict.Worker == "" {
+		c.bench.tellFlaky(first.verdict, v)
+		if first.beside && !r.beside && first.verdict.Worker == "" {
 			c.width.vanished()
 		}
 	}
@@ -592,7 +588,7 @@ func signOf(car train.Car, position int, r *attempt.Record, queue map[string]*at
 		s.text = "testing on top of " + behind
 	case behind != "" && verdict(car.Tip.Tree) == train.Green:
 		s.text = "tested; merges after " + behind
-	case behind != "": // what is repeated alone goes first, or memory is short
+	case behind != "": // a run that is repeated alone goes first, or memory is short
 		s.text = "waiting to be tested on top of " + behind
 	}
 	if s.text == "" && s.train.Aside != "" {
@@ -620,29 +616,26 @@ func (s *signs) put(ctx context.Context, now sign) error {
 	if now.train.Aside != "" {
 		s.events.tellAside(now)
 	}
-	takes := 0.0
+	takes := time.Duration(0)
 	if strings.HasPrefix(now.text, "testing") {
-		takes = s.usual().Seconds()
+		takes = s.usual()
 	}
 	return s.write(ctx, now.rec, now.text, takes, &now.train)
 }
 
-// remove takes a sign down: the attempt is queued as before.
+// remove takes a sign down: the attempt is just queued again.
 func (s *signs) remove(ctx context.Context, was sign) error {
 	delete(s.shown, was.rec.ID.Name())
 	return s.write(ctx, was.rec, "", 0, nil)
 }
 
-// write changes a record. One whose slice's file is away waits until it is judged.
-func (s *signs) write(ctx context.Context, r *attempt.Record, text string, takes float64,
+// write changes a record. If the slice's file is missing, judging the attempt reports that.
+func (s *signs) write(ctx context.Context, r *attempt.Record, text string, takes time.Duration,
 	where *plan.InTrain) error {
 	_, err := s.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = text, takes, where,
-			"", false, "", ""
-		g.Alike = false
+		setStep(r.Landing, text, takes, where)
 	})
-	if away := new(attempt.AwayError); errors.As(err, &away) || errors.Is(err, tracker.ErrNotFound) {
+	if errors.As(err, new(*attempt.AwayError)) || errors.Is(err, tracker.ErrNotFound) {
 		return nil
 	}
 	return err

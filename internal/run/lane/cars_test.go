@@ -22,12 +22,12 @@ import (
 const sideBySide = `"git": {"isolation": "worktree", "commit_state": false}, "test": {"command": "./test.sh", "parallel": 4}`
 
 // slowTest is testScript that waits until TEST_TOGETHER runs have begun, each with a file in
-// TEST_RUNNING.
+// TEST_RUNNING. It waits at least three minutes, and longer on a busy machine.
 var slowTest = strings.Replace(testScript, "fail=0\n", `if [ -n "$TEST_RUNNING" ]; then
 	touch "$TEST_RUNNING/$$"
 	i=0
-	while [ "$(ls "$TEST_RUNNING" | wc -l)" -lt "$TEST_TOGETHER" ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
-	[ $i -lt 600 ] || { echo "too few run at once"; exit 1; }
+	while [ "$(ls "$TEST_RUNNING" | wc -l)" -lt "$TEST_TOGETHER" ] && [ $i -lt 3600 ]; do sleep 0.05; i=$((i+1)); done
+	[ $i -lt 3600 ] || { echo "too few run at once"; exit 1; }
 fi
 fail=0
 `, 1)
@@ -50,23 +50,13 @@ func newCars(t *testing.T) *site {
 	return s
 }
 
-// own returns an agent whose work has a listed file, and conflicts with no other.
-func own(t testing.TB, id string) func(dir string) {
-	return func(dir string) {
-		t.Helper()
-		testfiles.Put(t, dir, "doc/"+id, id+"\n")
-		gitIn(t, dir, "add", "-A", ".")
-		gitIn(t, dir, "commit", "-qm", id)
-	}
-}
-
 // What waits is tested side by side, each on top of those ahead of it, and each of the target's
 // first-parent commits is a tested tree. One run for each is enough.
 func TestCars(t *testing.T) {
 	s := newCars(t)
 	runs := s.countTests()
 	s.together(4)
-	recs := s.queueSeveral(4, own)
+	recs := s.queueSeveral(4, apart)
 	s.work()
 	for _, r := range recs {
 		if final := s.landed(r); final.Judged.Verified != plan.Green || final.Landing.Batch != nil || final.Landing.Train != nil {
@@ -87,9 +77,9 @@ func TestCars(t *testing.T) {
 // with nothing in its branch that isn't merged.
 func TestCarsRed(t *testing.T) {
 	s := newCars(t)
-	first := s.queue("S-1", own(t, "S-1"))
+	first := s.queue("S-1", apart(t, "S-1"))
 	red := s.queue("S-2", lie(t, "S-2"))
-	last := s.queue("S-3", own(t, "S-3"))
+	last := s.queue("S-3", apart(t, "S-3"))
 	s.work()
 	s.landed(first)
 	s.landed(last)
@@ -116,7 +106,7 @@ func (s *site) ownOnly(r *attempt.Record) {
 func TestCarsConflict(t *testing.T) {
 	s := newCars(t)
 	a, b := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2"))
-	c := s.queue("S-3", own(t, "S-3"))
+	c := s.queue("S-3", apart(t, "S-3"))
 	s.work()
 	s.landed(a)
 	s.landed(c)
@@ -165,7 +155,7 @@ func TestCarsAsk(t *testing.T) {
 		check(t, os.Remove(filepath.Join(dir, "a_test.go")))
 		gitIn(t, dir, "commit", "-qam", "less")
 	})
-	b := s.queue("S-2", own(t, "S-2"))
+	b := s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	final := s.settled(asks, outcome.Waiting, "")
 	if !final.Judged.Verdict.Green() {
@@ -178,23 +168,20 @@ func TestCarsAsk(t *testing.T) {
 // The person's own commits become a car, and are delivered with what is merged.
 func TestCarsWithTarget(t *testing.T) {
 	s := newCars(t)
-	a := s.queue("S-1", own(t, "S-1"))
+	a := s.queue("S-1", apart(t, "S-1"))
 	s.work()
 	s.landed(a)
-	b, c := s.queue("S-2", own(t, "S-2")), s.queue("S-3", own(t, "S-3"))
+	b, c := s.queue("S-2", apart(t, "S-2")), s.queue("S-3", apart(t, "S-3"))
 	running := s.together(3)
 	done := make(chan error, 1)
 	go func() { done <- worker(t.Context(), s.root, s.env, nil) }()
-	begun := func() bool {
+	// the tests may begin before the record says so
+	testfiles.Until(t, "S-3 in the second place of the train, and both being tested", func() bool {
 		entries, err := os.ReadDir(running)
-		return err == nil && len(entries) == 2
-	}
-	for deadline := time.Now().Add(time.Minute); !begun() && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	if got := s.get(c).Landing; got.Text() != "testing on top of S-2" || got.Train == nil || got.Train.Position != 2 {
-		t.Errorf("S-3 is %s, %+v", got.Text(), got.Train)
-	}
+		g := s.get(c).Landing
+		return err == nil && len(entries) == 2 && g.Text() == "testing on top of S-2" &&
+			g.Train != nil && g.Train.Position == 2
+	})
 	s.write("mine", "1\n")
 	s.git("add", "mine")
 	s.git("commit", "-qm", "mine")
@@ -211,7 +198,7 @@ func TestCarsWithTarget(t *testing.T) {
 // next one brings the rest to the same end.
 func TestCarsKilledAnywhere(t *testing.T) {
 	killedAnywhere(t, 900, sideBySide, nil, func(t *testing.T, s *site) func(*testing.T) {
-		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", own(t, "S-2")),
+		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", apart(t, "S-2")),
 			s.queue("S-3", lie(t, "S-3")), s.queue("S-4", list(t, "S-4"))}
 		return func(t *testing.T) {
 			s.workAfterKill()
@@ -292,7 +279,7 @@ func TestCarsThatShare(t *testing.T) {
 				filepath.Join(s.root, ".greenlight/runs/train.json")))
 			s.git("add", "-A")
 			s.git("commit", "-qm", "tests that need a port")
-			recs := s.queueSeveral(5, own)
+			recs := s.queueSeveral(5, apart)
 			s.work()
 			for _, r := range recs {
 				if final := s.landed(r); final.Judged.Verified != plan.Green {
@@ -310,15 +297,23 @@ func TestCarsThatShare(t *testing.T) {
 	}
 }
 
+// slowBesideOthers is for test.extra: tests that reach their limit if others run at the same time.
+// The first run waits for another one, but not up to its own limit.
+const slowBesideOthers = `cd %q
+exec 8>>busy
+flock -n 8 || { : >met; exec sleep 600; }
+i=0
+until [ -e met ] || [ $i -ge 40 ]; do sleep 0.05; i=$((i+1)); done
+`
+
 // Tests that reach their limit beside others are repeated alone before that counts.
 func TestCarsTooSlowTogether(t *testing.T) {
 	s := newSite(t, strings.Replace(measured, `"test": {`, `"test": {"timeout_minutes": 0.1, `, 1))
 	s.measuredBefore()
-	busy := filepath.Join(t.TempDir(), "busy")
-	s.write("test.extra", fmt.Sprintf("exec 8>>%q\nflock -n 8 || sleep 60\nsleep 0.2\n", busy))
+	s.write("test.extra", fmt.Sprintf(slowBesideOthers, t.TempDir()))
 	s.git("add", "-A")
 	s.git("commit", "-qm", "tests that take long beside others")
-	recs := s.queueSeveral(2, own)
+	recs := s.queueSeveral(2, apart)
 	s.work()
 	for _, r := range recs {
 		s.landed(r)
@@ -330,8 +325,8 @@ func TestCarsTooSlowTogether(t *testing.T) {
 func TestCarsMeasured(t *testing.T) {
 	s := newSite(t, measured)
 	s.measuredBefore()
-	a, red := s.queue("S-1", own(t, "S-1")), s.queue("S-2", lie(t, "S-2"))
-	b, c := s.queue("S-3", own(t, "S-3")), s.queue("S-4", own(t, "S-4"))
+	a, red := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", lie(t, "S-2"))
+	b, c := s.queue("S-3", apart(t, "S-3")), s.queue("S-4", apart(t, "S-4"))
 	s.work()
 	for _, r := range []*attempt.Record{a, b, c} {
 		s.landed(r)
@@ -350,7 +345,7 @@ func TestCarsMeasured(t *testing.T) {
 func TestCarsOfOne(t *testing.T) {
 	s := newSite(t, measured)
 	s.measuredBefore()
-	r := s.queue("S-1", own(t, "S-1"))
+	r := s.queue("S-1", apart(t, "S-1"))
 	s.work()
 	s.landed(r)
 	if cars, _ := filepath.Glob(filepath.Join(s.root+".gl", "*", "lane-*")); len(cars) > 0 {

@@ -30,12 +30,11 @@ type Check struct {
 	Slice     string // "" for none
 	Commit    string // that was tested; "" if none could be
 	Conflicts []string
-	Problem   string // why it wouldn't land whatever its tests say
-	Claim     string // of an audited commit: its trailer, "" for none
+	Problem   string // why it wouldn't land, whatever its tests say
+	Claim     string // an audited commit's trailer; "" for none
 	Verdict   *testrun.Verdict
-	// the gate's answers, asked again of what has landed; nil if they weren't
-	Gate *gate.Ruling
-	Set  bool // the slice counts as verified because of it
+	Gate      *gate.Ruling // of what has landed, asked again; nil if it wasn't
+	Set       bool         // the slice counts as verified because of it
 }
 
 // CheckOf is what was tested.
@@ -44,11 +43,11 @@ type CheckOf string
 const (
 	OfMerge  CheckOf = "merge"  // the slice as it is, merged with what was merged before
 	OfLanded CheckOf = "landed" // the commit by which the slice was merged
-	OfTarget CheckOf = "target" // the target's commit, if it isn't known where a done slice was merged
+	OfTarget CheckOf = "target" // the target's commit: where the slice was merged isn't known
 	OfLane   CheckOf = "lane"   // the lane's commit
 )
 
-// Green reports whether the work would land, or landed rightly.
+// Green reports whether the work would land, or was right to land.
 func (c *Check) Green() bool {
 	return len(c.Conflicts) == 0 && c.Problem == "" && c.Verdict.Green()
 }
@@ -58,8 +57,8 @@ func (c *Check) Belied() bool {
 	return c.Claim != "" && strings.Contains(c.Claim, ", exit 0, ") != c.Verdict.Green()
 }
 
-// ErrNoTests means that the project has no test command.
-var ErrNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
+// errNoTests means that the project has no test command.
+var errNoTests = errors.New(`there is no test command: gl settings set test.command "…"`)
 
 // A checking runs the tests on request, and lands nothing.
 type checking struct {
@@ -131,7 +130,7 @@ func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 	if err := k.inspect.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
-	ruling := w.rule(gate.TestRun{Pending: true})
+	ruling := w.askGate(gate.TestRun{Pending: true})
 	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
 	c.Commit, err = git.CommitTree(ctx, k.repo.Git.Common,
 		git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip},
@@ -149,7 +148,7 @@ func (k *checking) checkMerge(ctx context.Context, id string) (*Check, error) {
 // not choose what runs.
 func (q *Queue) Audit(ctx context.Context, since string, tell func(*Check)) error {
 	if !q.Project.Config.Test.Command.IsSet() {
-		return ErrNoTests
+		return errNoTests
 	}
 	if err := q.permitted().allowed(ctx); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (m *merging) fit(ctx context.Context, w *work) (train.Fit, []string, error)
 	if err := m.inspect.survey(ctx, w, changed); err != nil {
 		return train.Settles, nil, err
 	}
-	switch r := w.rule(gate.TestRun{Pending: true}); {
+	switch r := w.askGate(gate.TestRun{Pending: true}); {
 	case r.Refused() != "":
 		return train.Settles, changed, nil
 	case r.Asks() != "":

@@ -26,15 +26,10 @@ type Diff struct {
 type DiffOf string
 
 const (
-	InWorktree DiffOf = "worktree" // as it is in the slice's worktree now
-	OnBranch   DiffOf = "branch"   // on the slice's branch, whose worktree is gone
+	inWorktree DiffOf = "worktree" // as it is in the slice's worktree now
+	onBranch   DiffOf = "branch"   // on the slice's branch, whose worktree is gone
 	Landed     DiffOf = "landed"   // as it was merged
 )
-
-// A NoDiffError is the reason why git can't tell what a slice has changed.
-type NoDiffError struct{ Reason string }
-
-func (e *NoDiffError) Error() string { return e.Reason }
 
 // Diff returns what the slice or the task has changed so far.
 func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
@@ -48,25 +43,27 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 		if landed != "" {
 			return r.diff(ctx, &Diff{Slice: id, Of: Landed, From: landed + "^1", To: landed})
 		}
-		if rec, err := r.history.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
+		rec, err := r.history.landingRecord(id)
+		if err == nil && rec != nil && rec.Since.Undone != nil {
 			first := rec.Landing.Commit
 			if all := rec.Landing.Commits; len(all) > 0 {
 				first = all[0]
 			}
-			return r.diff(ctx, &Diff{Slice: id, Of: Landed, TakenBack: true, From: first + "^1", To: rec.Landing.Commit})
+			return r.diff(ctx, &Diff{Slice: id, Of: Landed, TakenBack: true, From: first + "^1",
+				To: rec.Landing.Commit})
 		}
 		if lineage == nil {
-			return nil, &NoDiffError{fmt.Sprintf("%s has no worktree and isn't merged: nothing was built, or it was built in the checkout, where git log and git diff show it", id)}
+			return nil, fmt.Errorf("%s has no worktree and isn't merged: nothing was built, or it was built in the checkout, where git log and git diff show it", id)
 		}
 	} else if err != nil {
 		return nil, err
 	}
-	d := &Diff{Slice: id, Of: OnBranch, Branch: worktree.Short(lineage.Branch)}
+	d := &Diff{Slice: id, Of: onBranch, Branch: worktree.Short(lineage.Branch)}
 	if d.To, err = git.ResolveCommit(ctx, r.repo.Git.Common, lineage.Branch); err != nil {
 		return nil, err
 	}
 	if d.To == "" {
-		return nil, &NoDiffError{fmt.Sprintf("%s has no branch yet: its worktree is being made, or its branch %s was removed", id, d.Branch)}
+		return nil, fmt.Errorf("%s has no branch yet: its worktree is being made, or its branch %s was removed", id, d.Branch)
 	}
 	if lineage.Phase == worktree.Ready || lineage.Phase == worktree.Filled {
 		// As exact as git status: this is only shown.
@@ -76,7 +73,7 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 			if err != nil {
 				return nil, err
 			}
-			d.Of, d.To, d.Uncommitted = InWorktree, s.Tree, len(changed) > 0
+			d.Of, d.To, d.Uncommitted = inWorktree, s.Tree, len(changed) > 0
 		}
 	}
 	if d.From, err = r.base(ctx, d, lineage); err != nil {
@@ -85,15 +82,15 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	return r.diff(ctx, d)
 }
 
-// base returns where what the slice has changed begins. What an unfinished merge brings into its
-// worktree of what is merged isn't the slice's own change.
+// base returns the commit at which a slice's changes begin. What an unfinished merge has brought into
+// its worktree isn't the slice's own change.
 func (r *Reader) base(ctx context.Context, d *Diff, l *worktree.Lineage) (string, error) {
 	newest, err := r.history.newest(ctx)
 	if err != nil {
 		return "", err
 	}
 	common := r.repo.Git.Common
-	if d.Of == InWorktree {
+	if d.Of == inWorktree {
 		head, err := r.repo.Layout.Worktree(l).MergeHead(ctx)
 		if err != nil {
 			return "", err
@@ -113,29 +110,30 @@ func (r *Reader) base(ctx context.Context, d *Diff, l *worktree.Lineage) (string
 
 // diff leaves state out, and counts.
 func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
+	common := r.repo.Git.Common
 	var err error
-	if d.From, err = git.ResolveCommit(ctx, r.repo.Git.Common, d.From); err != nil {
+	if d.From, err = git.ResolveCommit(ctx, common, d.From); err != nil {
 		return nil, err
 	}
-	if d.To, err = git.TreeLike(ctx, r.repo.Git.Common, d.To, d.From, statedir.InState); err != nil {
+	if d.To, err = git.TreeLike(ctx, common, d.To, d.From, statedir.InState); err != nil {
 		return nil, err
 	}
-	d.Stat, err = git.Stat(ctx, r.repo.Git.Common, d.From, d.To, statedir.InState)
+	d.Stat, err = git.Stat(ctx, common, d.From, d.To, statedir.InState)
 	return d, err
 }
 
-// TestsDiff returns how a slice has changed its tests, and what was handed over with them, since
-// the hand-over: the paths, and two trees.
+// TestsDiff returns how a slice has changed its tests, and what was handed over with them, since the
+// hand-over: two trees, and the paths.
 func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
 	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
 	if err != nil {
-		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
+		return nil, nil, fmt.Errorf("%s has no worktree: run gl retry --fresh %[1]s", id)
 	}
 	t, err := r.Touched(ctx, lineage, false)
 	if err != nil || t == nil {
 		return nil, nil, err
 	}
-	d := &Diff{Slice: id, Of: InWorktree}
+	d := &Diff{Slice: id, Of: inWorktree}
 	if d.From, err = r.inspect.handedOver(ctx, lineage); err != nil {
 		return nil, nil, err
 	}

@@ -25,18 +25,18 @@ type file struct {
 	Target        string        `json:"target"`                // refs/heads/…
 	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane,
 	Next          string        `json:"next,omitempty"`        // or was about to move it
-	Seen          string        `json:"seen,omitempty"`        // target's commit that the lane last had
+	Seen          string        `json:"seen,omitempty"`        // last target commit in the lane
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
 	Since         *time.Time    `json:"since,omitempty"`
 	PullRequest   *PullRequest  `json:"pull_request,omitempty"` // that is open, as far as gl knows
-	Pushed        string        `json:"pushed,omitempty"`       // lane's commit that was pushed last
+	Pushed        string        `json:"pushed,omitempty"`       // last pushed commit of the lane
 	Closed        string        `json:"closed,omitempty"`       // pull request that a person closed
-	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out, and not to be brought back
+	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out, and must stay out
 	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
-	Manifests     string        `json:"manifests,omitempty"`    // of the tree that setup last ran for
-	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
-	Own           string        `json:"own,omitempty"`          // by this commit of the target
+	Manifests     string        `json:"manifests,omitempty"`    // that setup last ran for
+	Committed     *time.Time    `json:"committed,omitempty"`    // when state was last committed,
+	Own           string        `json:"own,omitempty"`          // as this commit of the target
 	Moved         string        `json:"moved,omitempty"`        // where others moved the target
 	Undoing       *undoNote     `json:"undoing,omitempty"`      // a slice that is being taken back
 	Again         []Undelivered `json:"again,omitempty"`        // to be taken back again
@@ -50,7 +50,7 @@ type Undelivered struct {
 	Commit string `json:"commit"`
 	Undone bool   `json:"undone,omitempty"` // the commit reverts it
 
-	At time.Time `json:"at"` // when it was about to
+	At time.Time `json:"at"` // when it was about to land, or to be taken back
 }
 
 // A Status is what other packages know of the queue.
@@ -121,7 +121,7 @@ func readFile(runs string) (*file, error) {
 }
 
 // openFile reads what the last worker left, for the process that has the lock. If the file can't be
-// used or is of another target, git says what isn't delivered.
+// read or is about another target, it lists the undelivered slices from git.
 func openFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
 	tell func(string, ...any)) (*file, error) {
 	f, err := findFile(ctx, pr, repo, tell)
@@ -160,7 +160,8 @@ func findFile(ctx context.Context, pr *project.Project, repo *worktree.Repo,
 	}
 	landed, err := git.Landings(ctx, repo.Git.Common, target, tip)
 	for _, c := range landed {
-		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
+		f.Undelivered = append(f.Undelivered,
+			Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}
 	return f, err
 }

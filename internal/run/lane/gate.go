@@ -9,17 +9,17 @@ import (
 )
 
 // Package gate asks the questions; the queue finds the facts about one work. The order in a landing
-// is: asLeft takes the tree, survey compares it and finds whether a person has to review, and rule
-// asks the gate, first with a pending run, then with its verdict.
+// is: asLeft takes the tree, survey compares it and finds whether a person has to review, and
+// askGate asks, first with a pending run, then with its verdict.
 
 // A survey is what is known about a work before its tests run.
 type survey struct {
-	compared string      // with what the tests were compared
+	compared string      // what the tests were compared with
 	handed   string      // the commit of the hand-over among that; "" for none
 	unseen   []string    // what couldn't be compared
 	found    []gate.Item // what differs
-	allowed  []gate.Item // of it, what a person has allowed beforehand
-	review   string      // why a person has to look; "" if none has to
+	allowed  []gate.Item // what of that a person has allowed beforehand
+	review   string      // why a person has to look; "" for no reason
 }
 
 // runOf returns a verdict of the queue as the gate needs it; nil is for a project without a test
@@ -34,8 +34,8 @@ func runOf(v *testrun.Verdict) gate.TestRun {
 	return attempt.RunOf(v, "the merge queue's worktree")
 }
 
-// rule asks the gate about a work.
-func (w *work) rule(run gate.TestRun) *gate.Ruling {
+// askGate asks the gate about a work.
+func (w *work) askGate(run gate.TestRun) *gate.Ruling {
 	return gate.Ask(gate.Facts{
 		Way: w.way(), Work: w.rec.ID.Slice, Left: w.left, Lands: w.lands, Later: w.later,
 		Compared: w.survey.compared, Unseen: w.survey.unseen, Found: w.survey.found,
@@ -62,7 +62,9 @@ func (w *work) approval() *gate.Approval {
 	if !w.rec.Accepted() {
 		return nil
 	}
-	a := &gate.Approval{By: attempt.AcceptedBy, Tree: w.rec.Place.Tree, Items: w.rec.Landing.Approved}
+	a := &gate.Approval{
+		By: attempt.AcceptedBy, Tree: w.rec.Place.Tree, Items: w.rec.Landing.Approved,
+	}
 	if g := w.rec.Landing; g.Despite != "" && g.Tip == w.tip {
 		a.Items = w.survey.found
 	}

@@ -81,6 +81,7 @@ func open(ctx context.Context, root string, env []string, told func(string)) (*l
 		return nil, err
 	}
 	l.Trust, l.TrustRoot, l.Told = trust.Open(os.Getenv), root, told
+	l.PlentyOfMemory()
 	return l, nil
 }
 
@@ -95,7 +96,7 @@ type site struct {
 }
 
 const testScript = `#!/bin/sh
-[ -z "$TEST_LOG" ] || echo run >>"$TEST_LOG"
+[ -z "$TEST_LOG" ] || echo "run in $PWD" >>"$TEST_LOG"
 fail=0
 for r in $(cat list); do [ -f src/$r ] && echo "ok $r" || { echo "FAIL $r"; fail=1; }; done
 for f in src/*; do b=${f#src/}; [ "$b" = '*' ] || grep -qx "$b" list || { echo "FAIL $b isn't listed"; fail=1; }; done
@@ -285,17 +286,24 @@ func (s *site) treeOf(dir string) string {
 	return gitIn(s.t, dir, "rev-parse", "HEAD^{tree}")
 }
 
-// countTests has the tests write down that they run; runs says how often they have.
+// countTests has the tests note where they run. runs returns how often they have.
 func (s *site) countTests() (runs func() int) {
 	s.t.Helper()
-	log := filepath.Join(s.t.TempDir(), "tests")
-	s.env = append(s.env, "TEST_LOG="+log)
-	return func() int {
-		data, err := os.ReadFile(log)
+	log := s.logTests()
+	return func() int { return strings.Count(log(), "run in ") }
+}
+
+// logTests has the tests note where they run. log returns the notes, each a line: run in DIR.
+func (s *site) logTests() (log func() string) {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "tests")
+	s.env = append(s.env, "TEST_LOG="+path)
+	return func() string {
+		data, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.t.Fatal(err)
 		}
-		return strings.Count(string(data), "run")
+		return string(data)
 	}
 }
 
@@ -343,13 +351,21 @@ func (s *site) work() {
 // workAfterKill runs a worker after one that was killed, whose git may still hold a lock.
 func (s *site) workAfterKill() {
 	s.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	err := worker(s.t.Context(), s.root, s.env, s.told)
-	for (err != nil || s.busy()) && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
-		err = worker(s.t.Context(), s.root, s.env, s.told)
-	}
-	check(s.t, err)
+	s.untilDone(func() error { return worker(s.t.Context(), s.root, s.env, s.told) })
+}
+
+// untilDone repeats work after a kill until it succeeds and nothing is left to do.
+func (s *site) untilDone(work func() error) {
+	s.t.Helper()
+	var err error
+	testfiles.Until(s.t, "the work after a kill", func() bool {
+		if now := work(); now == nil || err == nil || now.Error() != err.Error() {
+			if err = now; err != nil {
+				s.t.Logf("after a kill: %v", err)
+			}
+		}
+		return err == nil && !s.busy()
+	})
 }
 
 func (s *site) told(line string) { s.said = append(s.said, line) }

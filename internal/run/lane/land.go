@@ -113,7 +113,7 @@ func (m *merging) tryToLand(ctx context.Context, w *work, changed []string) erro
 	if err := m.inspect.survey(ctx, w, changed); err != nil {
 		return err
 	}
-	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {
+	if problem := w.askGate(gate.TestRun{Pending: true}).Refused(); problem != "" {
 		return m.red(ctx, w, nil, problem)
 	}
 	if other, err := m.line.resolver(ctx, w, changed); err != nil || other != "" {
@@ -134,7 +134,7 @@ func (m *merging) tryToLand(ctx context.Context, w *work, changed []string) erro
 // nothing completes accepted work that has changed nothing.
 func (m *merging) nothing(ctx context.Context, w *work) error {
 	w.survey.compared = "its base: nothing has changed"
-	ruling := w.rule(gate.TestRun{Why: "nothing to merge"})
+	ruling := w.askGate(gate.TestRun{Why: "nothing to merge"})
 	if _, err := ruling.Pass(""); err != nil {
 		return m.line.ask(ctx, w.rec, ruling.Asks())
 	}
@@ -301,7 +301,8 @@ func (w *work) release() {
 	w.hold = nil
 }
 
-// reviving stops work that was built on a slice that was taken out of the queue's branch.
+// reviving stops work that would bring back the other slice, which was taken out of the queue's
+// branch; "" for none.
 func (m *merging) reviving(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
@@ -325,7 +326,7 @@ func (m *merging) approve(ctx context.Context, w *work, v *testrun.Verdict, know
 		return err
 	}
 	w.survey.found = append(w.survey.found, fewer...)
-	ruling := w.rule(run)
+	ruling := w.askGate(run)
 	if why := ruling.Asks(); why != "" {
 		return m.askAbout(ctx, w, v, ruling, why)
 	}
@@ -389,7 +390,7 @@ func (m *merging) pass(ctx context.Context, w *work, v *testrun.Verdict,
 	return m.complete(ctx, w.rec)
 }
 
-// passed notes in the record that the work lands, and how.
+// passed notes in the record that the work lands, and as what.
 func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict,
 	ruling *gate.Ruling) {
 	g := r.Landing
@@ -440,7 +441,7 @@ func verifiedText(v *testrun.Verdict) string {
 	return fmt.Sprintf("%s, %s, %.1fs", v.Command, how, v.Seconds)
 }
 
-// complete marks the slice complete whose commit the queue's branch has.
+// complete marks a slice complete once the queue's branch has its commit.
 func (m *merging) complete(ctx context.Context, r *attempt.Record) error {
 	if err := m.file.undeliver(r.ID.Work(), r.Landing.Commit); err != nil {
 		// the file may have been lost
@@ -512,16 +513,16 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Judged.Verdict = w.tip, w.base, why, output, v
-		r.Judged.Gate = w.rule(runOf(v))
+		r.Judged.Gate = w.askGate(runOf(v))
 		if v == nil {
-			r.Judged.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
+			r.Judged.Gate, g.Problem = w.askGate(gate.TestRun{Pending: true}), problem
 		}
 	})
 	if now == nil || err != nil {
 		return err
 	}
 	detail := problem
-	switch tests := w.rule(gate.TestRun{Pending: true}); {
+	switch tests := w.askGate(gate.TestRun{Pending: true}); {
 	case v == nil && !w.rec.Accepted() && w.rec.Talk.Mends() && !w.rec.ID.IsTask() &&
 		tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
 		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s starts over", w.rec.ID.Slice, w.rec.ID.Slice)
@@ -536,7 +537,7 @@ func (m *merging) red(ctx context.Context, w *work, v *testrun.Verdict, problem 
 func (m *merging) integrate(ctx context.Context, w *work) error {
 	_, err := w.hold.Worktree().Integrate(ctx, w.lineage.Branch, w.base, w.tree,
 		w.lineage.MergeText())
-	// ignored files of the agent's: then it sees less
+	// files that git ignores are in the way: the agent goes on without the merge
 	if overlap := new(git.OverlapError); errors.As(err, &overlap) {
 		return nil
 	}
@@ -561,7 +562,7 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 			return err
 		}
 	}
-	// Before the merge is in the worktree, so that the next worker knows it as gl's.
+	// The record comes before the merge, so that the next worker knows the merge as gl's.
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output, g.Unmade = w.tip, w.base, paths,
@@ -693,7 +694,7 @@ var errGone = errors.New("it isn't in the merge queue any more")
 func (m *merging) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range m.file.Dropped {
 		if d.Undone && d.Slice != w.rec.ID.Slice {
-			// what takes it back again is there, and merges with this
+			// the commit that takes it back again is in the base, and merges with this work
 			continue
 		}
 		in, err := git.IsAncestor(ctx, m.repo.Git.Common, d.Commit, w.tip)
@@ -755,8 +756,8 @@ func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	return passes, true, nil
 }
 
-// asLeft lands the tree that the agent left, or that the person saw who accepted it. Later changes
-// stay on the branch.
+// asLeft has the tree land that the agent left, or that a person accepted. Later changes stay on the
+// branch.
 func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
 		return nil

@@ -20,10 +20,9 @@ import (
 // A line is the merge queue: the attempts that wait, in the order in which their agents ended. It
 // finds the next one that can move, and settles those that are through.
 type line struct {
-	project *project.Project
-	settler attempt.Settler
-	// of the tests
-	commands *commands
+	project  *project.Project
+	settler  attempt.Settler
+	commands *commands // of the tests
 	tell     func(format string, a ...any)
 
 	stuck map[string]string // why an attempt can't move in this turn, by its name
@@ -36,7 +35,7 @@ func queueOf(pr *project.Project) ([]*attempt.Record, error) {
 	return slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !pr.Has(r) }), err
 }
 
-// again has an attempt begin again that was about to land.
+// again has an attempt that was about to land begin again.
 func (l *line) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
@@ -68,7 +67,7 @@ func (l *line) next(ctx context.Context, base func(context.Context) (string, err
 	return l.first(ctx, queue, base)
 }
 
-// first is next for a queue that was read before.
+// first is next for a queue that is already read.
 func (l *line) first(ctx context.Context, queue []*attempt.Record,
 	base func(context.Context) (string, error)) (*attempt.Record, error) {
 	for r, err := range l.movable(ctx, queue, base) {
@@ -103,7 +102,7 @@ func (l *line) movable(ctx context.Context, queue []*attempt.Record,
 	}
 }
 
-// mayMove reports whether an attempt may move that isn't known to be stuck.
+// mayMove reports whether an attempt that isn't known to be stuck may move.
 func (l *line) mayMove(r *attempt.Record, base func() (string, error),
 	planned func() (*plan.Plan, error)) (bool, error) {
 	if r.Landing.Tried == "" && r.Landing.Behind == "" {
@@ -114,7 +113,7 @@ func (l *line) mayMove(r *attempt.Record, base func() (string, error),
 		return true, nil // it may pass by the new command
 	}
 	at, err := base()
-	if errors.As(err, new(*Standstill)) { // each gets this reason
+	if errors.As(err, new(*Standstill)) { // landing it records the reason
 		return true, nil
 	}
 	if err != nil {
@@ -142,8 +141,7 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 	case last.ID.IsTask(): // only the process that started it continues it
 		return last.Life.LauncherLives()
 	}
-	// What it needs may have been taken back, and be in the queue itself: they would wait for each
-	// other.
+	// What it needs may have been taken back and be in the queue: the two would wait for each other.
 	p, err := planned()
 	if err != nil {
 		return false
@@ -167,10 +165,7 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 	takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.ID.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Takes, g.Train, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(),
-			judged(g.Train), "", false, "", ""
-		g.Alike = false
+		setStep(r.Landing, what, takes, judged(r.Landing.Train))
 	})
 	if now != nil {
 		r.Landing = now.Landing
@@ -178,8 +173,15 @@ func (l *line) step(ctx context.Context, r *attempt.Record, what string,
 	return now == nil && err == nil, err
 }
 
-// judged returns where an attempt is shown in the train while it is judged: the first keeps its place,
-// and would otherwise come after all others.
+// setStep sets what happens to an attempt, how long that takes, and its place in the train. Why it
+// waited before no longer counts.
+func setStep(g *attempt.Landing, what string, takes time.Duration, train *plan.InTrain) {
+	g.Step, g.Takes, g.Train = what, takes.Seconds(), train
+	g.Reason, g.Barred, g.Behind, g.Tried, g.Alike = "", false, "", "", false
+}
+
+// judged returns the place in the train that an attempt is shown at while it is judged. The first
+// keeps its place; without one it would be listed after all others.
 func judged(was *plan.InTrain) *plan.InTrain {
 	if was == nil || was.Position > 1 {
 		return nil
@@ -227,8 +229,8 @@ func (l *line) behind(ctx context.Context, w *work, other string) error {
 	return err
 }
 
-// anyResolves reports whether any agent may be resolving a conflict, or may be about to, judging by
-// the open attempts and by how the last attempt at each slice and task ended.
+// anyResolves reports whether an agent may be resolving a conflict, or be about to. It goes by the
+// open attempts and by how the last attempt at each slice and task ended.
 func (l *line) anyResolves() (bool, error) {
 	live, _, err := l.project.Runs.Live()
 	if err != nil || slices.ContainsFunc(live, func(r *attempt.Record) bool {
@@ -238,7 +240,7 @@ func (l *line) anyResolves() (bool, error) {
 	}
 	tallies, err := l.project.Runs.Tallies()
 	for id, t := range tallies {
-		// of a task each attempt may be another one's
+		// each attempt of a task id may be at another task
 		if t.Last.Outcome == outcome.Conflict || attempt.IsTask(id) {
 			return true, err
 		}

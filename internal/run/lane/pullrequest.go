@@ -250,7 +250,8 @@ func (p *pullRequests) open(ctx context.Context, hub gh.Repo, remote, lane strin
 		pr.Slices, pr.Title = slices.Clone(old.Slices), old.Title
 	}
 	for _, u := range p.file.Undelivered {
-		pr.Slices = slices.DeleteFunc(pr.Slices, func(o Undelivered) bool { return o.Slice == u.Slice })
+		pr.Slices = slices.DeleteFunc(pr.Slices,
+			func(o Undelivered) bool { return o.Slice == u.Slice })
 		pr.Slices = append(pr.Slices, u)
 	}
 	title := pullTitle(pr.IDs())

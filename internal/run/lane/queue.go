@@ -6,8 +6,8 @@
 //
 // After a kill, the next worker continues from the records and git's refs.
 //
-// What needs no lock is asked of a Reader. A turn, which only the held lock gives, has a part for
-// each job, none of which knows the turn or the queue:
+// A Reader answers what needs no lock. A turn, which exists only while the lock is held, has a part
+// for each job, none of which knows the turn or the queue:
 //
 //	line        the order of the queue; settles what leaves it
 //	tip         the base of the next work; moves the queue's branch
@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/proc"
 	"greenlight/internal/base/trust"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
@@ -48,14 +49,15 @@ type Queue struct {
 	Trust     trust.Store       // commands that the person has allowed; no others run
 	TrustRoot string            // project they are allowed for: this, or its original
 	Told      func(line string) // gets progress, for people; may be nil
-	Noted     func(line string) // gets what concerns the project rather than one slice; nil for Told
-	Asked     bool              // a person has asked: do now what waits for its time, or for a person
+	Noted     func(line string) // gets what concerns the project, not one slice; nil for Told
+	Asked     bool              // a person asked: do now what waits for its time or for a person
 
 	commands *commands
 	events   *events
 	recheck  *recheck
 	nudged   chan struct{} // see Nudge
 	telling  sync.Mutex    // held while Told runs: tests side by side tell, too
+	memory   func() (available, total uint64, known bool)
 }
 
 // Open returns the queue of a project. The error is a *worktree.Unavailable if the project can't
@@ -69,13 +71,14 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 		Reader: read, Project: pr, Repo: read.repo, Self: self, Environ: environ,
 		commands: &commands{project: pr, conf: pr}, events: &events{project: pr, repo: read.repo},
 		recheck: &recheck{
-			project: pr, repo: read.repo, history: read.history, trees: read.trees, inspect: read.inspect,
+			project: pr, repo: read.repo, history: read.history, trees: read.trees,
+			inspect: read.inspect,
 		},
-		nudged: make(chan struct{}, 1),
+		nudged: make(chan struct{}, 1), memory: proc.Memory,
 	}, nil
 }
 
-// Nudge has Work, if it runs in another goroutine, look at the queue now: something is new there.
+// Nudge tells Work, if it runs in another goroutine, that the queue has changed.
 func (q *Queue) Nudge() {
 	select {
 	case q.nudged <- struct{}{}:
@@ -83,7 +86,7 @@ func (q *Queue) Nudge() {
 	}
 }
 
-// errBusy says that another process works the queue.
+// errBusy means that another process works the queue.
 var errBusy = errors.New("another gl is working on the merge queue")
 
 // peek is longer than a look at the queue's lock takes.
@@ -125,8 +128,8 @@ func (q *Queue) Work(ctx context.Context) error {
 	}
 }
 
-// Restore puts back into the queue what was removed with runs/ while it awaited the queue, and
-// objects that a prune has taken.
+// Restore puts back into the queue the work whose records were removed with runs/, and the objects
+// that a prune has taken.
 func (q *Queue) Restore(ctx context.Context) error {
 	if err := git.Mend(q.Repo.Git.Common); err != nil {
 		return err
@@ -161,7 +164,7 @@ func (q *Queue) CheckLane(ctx context.Context) (c *Check, err error) {
 // check runs f with the queue's lock, if the project has tests.
 func (q *Queue) check(ctx context.Context, f func(context.Context, *turn) error) error {
 	if !q.Project.Config.Test.Command.IsSet() {
-		return ErrNoTests
+		return errNoTests
 	}
 	return q.whenFree(ctx, f)
 }
@@ -196,8 +199,8 @@ func (q *Queue) busy() string {
 	return who
 }
 
-// TestBase runs the tests on what slices begin at, if no verdict is known. red says that they fail,
-// and what that means for the slices.
+// TestBase runs the tests on the commit that slices begin at, if no verdict is known. red says that
+// they fail, and what that means for the slices.
 func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 	err = q.unlessBusy(ctx, func(ctx context.Context, t *turn) error {
 		base, err := t.tip.settledBase(ctx)
@@ -219,8 +222,8 @@ func (q *Queue) TestBase(ctx context.Context) (red string, err error) {
 	return red, err
 }
 
-// SendBack has the agents of those that wait because the base is red go on, or a person look at
-// them: nothing else will make it green.
+// SendBack returns work that waits because the base is red to its agents or, the second time, to a
+// person: nothing else will make the base green.
 func (q *Queue) SendBack(ctx context.Context) error {
 	return q.unlessBusy(ctx, func(ctx context.Context, t *turn) error {
 		return t.merging.sendBack(ctx)
@@ -273,9 +276,9 @@ func (q *Queue) DeliverAgain(ctx context.Context) error {
 	})
 }
 
-// Undo takes a slice back that has landed: its merge is reverted in the queue's branch, what is
-// left is tested, and the slice is pending again. With force it also does that where other finished
-// slices need it, or the tests fail without it.
+// Undo takes back a slice that has landed: it reverts the merge in the queue's branch, tests what is
+// left, and makes the slice pending again. With force it also does that if other finished slices
+// need it, or the tests fail without it.
 func (q *Queue) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
 	err = q.whenFree(ctx, func(ctx context.Context, t *turn) error {
 		if err := t.undoing.mayUndo(id, force); err != nil {

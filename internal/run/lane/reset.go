@@ -154,8 +154,8 @@ func (r *resetting) dropWaiting(ctx context.Context, target string) (dropped []s
 	return dropped, nil
 }
 
-// drop notes what the target doesn't have of the queue's branch, in any shape: a commit that was
-// amended or rebased still names its slice.
+// drop notes what the queue's branch has and the target lacks. A commit that was amended or rebased
+// still names its slice, so the target has it.
 func (r *resetting) drop(ctx context.Context, lane, target string) error {
 	base, err := git.MergeBase(ctx, r.repo.Git.Common, lane, target)
 	if err != nil {

@@ -173,7 +173,7 @@ func (p *promise) unseen() []string {
 		some(sorted(p.Free))}
 }
 
-// compared says what the tests are compared with.
+// compared names what the tests are compared with.
 func (p *promise) compared(base string) string {
 	if !p.Handed {
 		return "the base " + short(base) + "; no tests were handed over"

@@ -20,8 +20,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// A tested is whose work a commit has: one attempt's, or that of several that are tested together.
-// Neither is set for the target's own.
+// A tested names the work that a commit has: one attempt's, or that of several that are tested
+// together. Neither is set for the target's own commits.
 type tested struct {
 	rec      *attempt.Record
 	together []*work
@@ -43,8 +43,8 @@ type bench struct {
 	bed  *bed                             // the queue's worktree
 	seen map[testrun.Key]*testrun.Verdict // verdicts since then
 
-	others  *beds                  // where tests may run meanwhile
-	measure func(*testrun.Verdict) // gets each green run that was alone
+	others  *beds                  // where other tests may run meanwhile
+	measure func(*testrun.Verdict) // gets each green run that had no others beside it
 }
 
 // test returns the verdict on a commit, a known one if there is one.
@@ -235,8 +235,8 @@ func How(v *testrun.Verdict, limit time.Duration) string {
 	return "tests: " + v.How(plan.Age(limit))
 }
 
-// needsTest reports whether the merge has no known verdict. If the target has changed only state,
-// the verdict is that of the queue's branch.
+// needsTest reports whether the merge has to be tested. If the target has changed only state, it has
+// the verdict of the queue's branch.
 func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	if !b.commands.conf.Config.Test.Command.IsSet() {
 		return false, nil
@@ -308,7 +308,7 @@ func (b *bench) endTests() error {
 	return b.file.save()
 }
 
-// retest runs the tests on a commit, whatever is known of it.
+// retest runs the tests on a commit whose verdict may be known already.
 func (b *bench) retest(ctx context.Context, commit string, of tested) (*testrun.Verdict, error) {
 	return b.verdict(ctx, commit, of, func(v *testrun.Verdict) bool {
 		return !v.At.Before(b.since)

@@ -78,8 +78,8 @@ func (q *Queue) lock(ctx context.Context) (*turn, error) {
 func (q *Queue) furnish(t *turn, since time.Time) {
 	pr, repo, tell, read := t.project, t.repo, q.tells(), q.Reader
 	t.fleet = &fleet{
-		project: pr, repo: repo, commands: t.commands, tell: q.notes(), unfit: map[string]time.Time{},
-		red: map[string]string{}, took: map[string]time.Duration{},
+		project: pr, repo: repo, commands: t.commands, tell: q.notes(),
+		unfit: map[string]time.Time{}, red: map[string]string{}, took: map[string]time.Duration{},
 	}
 	t.line = &line{project: pr, settler: t.settler, commands: t.commands, tell: tell,
 		stuck: map[string]string{}}
@@ -174,8 +174,8 @@ func (t *turn) settleEnded(ctx context.Context) error {
 	return nil
 }
 
-// workQueue lands one after the other, or tests them side by side, until nothing in the queue can
-// move.
+// workQueue lands attempts one after the other, or tests them side by side, until none in the queue
+// can move.
 func (t *turn) workQueue(ctx context.Context) error {
 	for {
 		if err := t.followCommands(); err != nil {
@@ -203,8 +203,8 @@ func (t *turn) workQueue(ctx context.Context) error {
 	}
 }
 
-// followCommands takes over the commands that the configuration names now. The queue's worktree was
-// made ready for the old ones.
+// followCommands takes over the commands that the configuration names now, and gives up the
+// worktrees, which were set up by the old ones.
 func (t *turn) followCommands() error {
 	if !t.commands.follow() {
 		return nil

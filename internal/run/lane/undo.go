@@ -33,23 +33,12 @@ type undoNote struct {
 
 // An Undone is a slice or a task that was taken back.
 type Undone struct {
-	Commit, Revert string
-	Verdict        *testrun.Verdict // of what is left; nil without a test command
+	Commit  string
+	Verdict *testrun.Verdict // of what is left; nil without a test command
 }
 
-// A RedError says that the tests fail without a slice's work.
-type RedError struct {
-	Slice   string
-	Verdict *testrun.Verdict
-	How     string
-}
-
-func (e *RedError) Error() string {
-	return fmt.Sprintf("the tests fail without %s (%s), so it stays: gl undo %s --force takes it back anyway", e.Slice, e.How, e.Slice)
-}
-
-// An undoing takes slices back that have landed: it reverts the landing, tests what is left, and
-// makes the slice pending again. Of a task, only the record says so.
+// An undoing takes back slices that have landed: it reverts the landing, tests what is left, and
+// makes the slice pending again. A task has no file, so only its record says so.
 type undoing struct {
 	project *project.Project
 	repo    *worktree.Repo
@@ -61,7 +50,7 @@ type undoing struct {
 	tell    func(format string, a ...any)
 }
 
-// mayUndo refuses work that isn't done, and a slice that others depend on.
+// mayUndo refuses work that isn't done, and slices that others depend on.
 func (un *undoing) mayUndo(id string, force bool) error {
 	if attempt.IsTask(id) {
 		return un.mayUndoTask(id)
@@ -126,45 +115,43 @@ func (un *undoing) undo(ctx context.Context, id, why string, force bool) (*Undon
 // undoLanding reverts the landing that the note names.
 func (un *undoing) undoLanding(ctx context.Context, base string, note *undoNote,
 	force bool) (*Undone, error) {
-	id, u := note.Slice, &Undone{Commit: note.Commit}
+	id := note.Slice
 	if err := un.commitRevert(ctx, base, note); err != nil {
 		return nil, err
 	}
-	u.Revert = note.Revert
 	un.tell("%s: testing without it", id)
 	var err error
-	if u.Verdict, err = un.bench.test(ctx, u.Revert, tested{}); err != nil {
+	if note.Verdict, err = un.bench.test(ctx, note.Revert, tested{}); err != nil {
 		return nil, err
 	}
-	run := runOf(u.Verdict)
-	if u.Verdict != nil && !u.Verdict.Green() && !force {
+	run := runOf(note.Verdict)
+	if note.Verdict != nil && !note.Verdict.Green() && !force {
 		was, err := un.bench.baseVerdict(ctx, base)
 		if err != nil {
 			return nil, err
 		}
 		if run.Known = !was.Green(); was.Green() {
-			return nil, &RedError{id, u.Verdict, How(u.Verdict, un.project.Config.Test.Limit)}
+			return nil, fmt.Errorf("the tests fail without %s (%s), so it stays: gl undo %[1]s --force takes it back anyway",
+				id, How(note.Verdict, un.project.Config.Test.Limit))
 		}
 	}
 	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run,
-		Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
+		Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(note.Revert)
 	if err != nil {
 		return nil, err
 	}
-	note.Verdict = u.Verdict
-	if err := un.repo.Queue.KeepNext(ctx, u.Revert); err != nil {
+	if err := un.repo.Queue.KeepNext(ctx, note.Revert); err != nil {
 		return nil, err
 	}
-	un.file.Undoing = note
-	// saves both
-	later := Undelivered{Slice: id, Commit: u.Revert, Undone: true}
+	un.file.Undoing = note // deliverLater saves it
+	later := Undelivered{Slice: id, Commit: note.Revert, Undone: true}
 	if err := un.file.deliverLater(later); err != nil {
 		return nil, err
 	}
-	if err := un.tip.move(ctx, base, u.Revert, "take back "+id, pass); err != nil {
+	if err := un.tip.move(ctx, base, note.Revert, "take back "+id, pass); err != nil {
 		return nil, err
 	}
-	return u, un.finishUndo(ctx)
+	return &Undone{Commit: note.Commit, Verdict: note.Verdict}, un.finishUndo(ctx)
 }
 
 // commitRevert makes the commit on base that reverts the landing, and notes it with its attempt.
@@ -193,9 +180,9 @@ func (un *undoing) commitRevert(ctx context.Context, base string, note *undoNote
 	return err
 }
 
-// undoAgain takes back again what a person has taken back and a reset to the target has brought
-// back. If later work changes the same lines, the person has to decide: until then the slice is
-// complete, as the target has it, and isn't built a second time.
+// undoAgain takes back again what a person took back and a reset to the target restored. If later
+// work changes the same lines, a person has to decide: until then the slice is complete, since the
+// target has it, and isn't built a second time.
 func (un *undoing) undoAgain(ctx context.Context) error {
 	for len(un.file.Again) > 0 {
 		u, conflict := un.file.Again[0], new(conflictError)
@@ -226,8 +213,8 @@ func (un *undoing) undoAgain(ctx context.Context) error {
 	return nil
 }
 
-// redone marks a slice complete again that a person has taken back and the target still has. stays
-// is false if the slice is being built anew.
+// redone marks a slice complete again that a person took back although the target still has it.
+// stays is false if the slice is being built anew.
 func (un *undoing) redone(ctx context.Context, u Undelivered) (stays bool, err error) {
 	rec, err := un.history.landingRecord(u.Slice)
 	if err != nil || rec == nil {
@@ -286,7 +273,7 @@ func (un *undoing) undoOnceMore(ctx context.Context, u Undelivered) error {
 	if err != nil {
 		return err
 	}
-	landed := "" // amended or rebased, it still says whose it is
+	landed := "" // by its trailers: an amended or rebased commit keeps them
 	for _, c := range landings {
 		if un.history.landedBy(c, u.Slice, all[i].ID.N) {
 			landed = c.Commit
@@ -421,7 +408,7 @@ func (un *undoing) finishUndo(ctx context.Context) error {
 	return un.file.save()
 }
 
-// pendAgain makes a slice pending that was taken back, and marks the record of its landing.
+// pendAgain makes a slice that was taken back pending, and marks the record of its landing.
 func (un *undoing) pendAgain(tx tracker.Tx, note *undoNote) error {
 	mark := attempt.Undo{Commit: note.Revert, Why: note.Why}
 	if id, _, isTask := attempt.SplitTask(note.Slice); isTask {

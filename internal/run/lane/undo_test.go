@@ -144,7 +144,7 @@ func TestUndoKilledAnywhere(t *testing.T) {
 		s.queue("S-2", apart(t, "S-2"))
 		s.work()
 		return func(t *testing.T) {
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // a git of the killed one may hold a lock yet
+			s.untilDone(func() error {
 				err := worker(t.Context(), s.root, s.env, s.told)
 				if err == nil && s.field("S-1", "status") == "complete" {
 					if lane := s.git("log", "--format=%s", "gl/lane/_/main"); strings.Contains(lane, "Take back") {
@@ -152,13 +152,8 @@ func TestUndoKilledAnywhere(t *testing.T) {
 					}
 					_, err = s.lane().Undo(t.Context(), "S-1", "no", false)
 				}
-				if err == nil && !s.busy() {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
-			}
+				return err
+			})
 			if got := s.field("S-1", "status"); got != "pending" {
 				t.Errorf("status %s", got)
 			}

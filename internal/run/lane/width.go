@@ -21,20 +21,20 @@ type widthNote struct {
 // mostMeasured is the most tests at once that are tried: each needs a worktree of its own.
 const mostMeasured = 8
 
-// noteLasts is how long a worker goes by what others have measured: tests change.
+// noteLasts is how long a measurement counts: tests change.
 const noteLasts = 7 * 24 * time.Hour
 
 // A width is how many tests of merges may run at once, by the setting or by measuring.
 type width struct {
 	commands *commands
 	beds     *beds // its note has what was measured
-	most     int   // that is tried
+	most     int   // the most at once that are tried
 	gauge    *train.Gauge
 	memory   memoryNeed
 	tell     func(format string, a ...any)
 }
 
-// follow goes on with what the last worker has measured of the test command.
+// follow starts from what the last worker measured of the test command.
 func (w *width) follow() {
 	w.gauge = &train.Gauge{Most: w.most}
 	if n := w.noted(); n != nil {
@@ -45,11 +45,11 @@ func (w *width) follow() {
 // measures reports whether the width is found by measuring.
 func (w *width) measures() bool { return w.commands.conf.Config.Test.Parallel == 0 }
 
-// alone reports whether failed tests are repeated alone. With a number, the person says that they
-// can run side by side; that is believed once some have passed so.
+// alone reports whether failed tests are repeated alone. A number in the setting says that tests can
+// run side by side, which counts once some have passed that way.
 func (w *width) alone() bool { return w.measures() || !w.gauge.Proven() }
 
-// wanted returns how many tests at once there are to be.
+// wanted returns how many tests should run at once.
 func (w *width) wanted() int {
 	if w.measures() {
 		return w.gauge.Width()
@@ -57,8 +57,8 @@ func (w *width) wanted() int {
 	return w.commands.conf.Config.Test.Parallel
 }
 
-// atOnce returns how many tests there may be at once now. If it is measured, what waits doesn't
-// wait for new worktrees to be set up, too: one at a time is at least as fast until they are.
+// atOnce returns how many tests may run at once now. A measured width counts only worktrees that are
+// set up: until then, testing one at a time is at least as fast as waiting for setup.
 func (w *width) atOnce() int {
 	if w.measures() {
 		return max(1, w.beds.ready(w.wanted()))
@@ -66,8 +66,7 @@ func (w *width) atOnce() int {
 	return w.wanted()
 }
 
-// prepare sets up the worktrees that are wanted and missing, if so many entries wait that the queue
-// goes on for longer than that takes.
+// prepare sets up the worktrees that are wanted and missing, if enough entries wait for that to pay.
 func (w *width) prepare(ctx context.Context, waiting int) {
 	if w.measures() && waiting > 1 {
 		w.beds.prepare(ctx, w.wanted())
@@ -120,7 +119,7 @@ func (w *width) took(atOnce float64, v *testrun.Verdict) {
 	}
 }
 
-// vanished takes in that tests failed beside others, and passed alone.
+// vanished takes in that tests which failed beside others passed alone.
 func (w *width) vanished() {
 	shared := w.gauge.Shares()
 	w.gauge.Vanish()
@@ -136,7 +135,7 @@ func (w *width) vanished() {
 		what)
 }
 
-// mayBegin reports whether there is memory for a run beside those that go on.
+// mayBegin reports whether there is memory for one more run.
 func (w *width) mayBegin() bool {
 	runs := len(w.beds.runs)
 	available, short := w.memory.short(runs)
@@ -151,7 +150,7 @@ func (w *width) mayBegin() bool {
 	return !short
 }
 
-// tellFirst tells once in a project that tests run side by side, if no one has asked for that.
+// tellFirst tells once in a project that tests run side by side, unless the setting asks for that.
 func (w *width) tellFirst() {
 	if n := w.noted(); !w.measures() || n != nil && n.Told {
 		return
@@ -164,12 +163,12 @@ func (w *width) tellFirst() {
 type memoryNeed struct {
 	free func() (available, total uint64, known bool)
 
-	before uint64 // what was available before the first of the runs that go on
-	most   uint64 // what a run has taken, as far as that shows
+	before uint64 // what was available before the first of the current runs
+	most   uint64 // the most that a run seems to have taken
 	told   bool
 }
 
-// memoryKept is what has to be available for one more run, or a tenth of all where that is less.
+// memoryKept must be available for one more run, or a tenth of all memory if that is less.
 const memoryKept = 1 << 30
 
 // look takes in how much memory so many runs take.

@@ -60,7 +60,9 @@ func (p *workplace) job(argv []string) (j executor.Job, ev *attempt.Evidence) {
 	}
 	env := p.environ()
 	if self, err := os.Executable(); err == nil {
-		env = WithGL(env, self)
+		if env, err = WithGL(env, self); err != nil {
+			return j, &attempt.Evidence{Exec: err.Error()}
+		}
 	}
 	if argv, err = p.site.AgentArgv(path, argv, env); err != nil {
 		return j, &attempt.Evidence{Worktree: err.Error()}

@@ -35,9 +35,9 @@ func rounds(normal int) int {
 	case testfiles.Long():
 		return normal * 10
 	case testing.Short():
-		return normal / 2
+		return normal / 4
 	}
-	return normal
+	return normal / 3
 }
 
 // clean is what the next gl does about an attempt whose wrapper was killed and whose launcher is gone, too.

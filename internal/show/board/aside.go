@@ -21,7 +21,7 @@ func (b *board) about(width, room int) []string {
 		return []string{""}
 	}
 	a := aside{list: &b.list, width: width, paint: b.cfg.Paint}
-	if head := r.ID; room > 3 { // otherwise the list has to do
+	if head := r.ID; room > 3 { // with less, the list shows it
 		if r.Name != r.ID {
 			head += " " + r.Name
 		}
@@ -110,7 +110,7 @@ func (a *aside) facts(r *view.Row, room int) {
 	if r.Attempts > 0 {
 		a.fact("attempts", fmt.Sprint(r.Attempts))
 	}
-	if r.Group != view.Running { // its text has it
+	if r.Group != view.Running { // the text of a running one has it
 		a.fact("sent back", view.SentBack(a.list.facts.Records[r.ID]))
 	}
 	a.fact("cost", r.Cost.String())
@@ -169,7 +169,7 @@ func answers(k key) bool {
 	return k.Command == "answer" || k.Command == "say" || k.Command == "reject"
 }
 
-// answerLine names the key for answering what a peek shows; "" if no agent would receive it.
+// answerLine names the key for answering a slice's agent; "" if no agent would receive it.
 func (s keySet) answerLine(r *view.Row) string {
 	for _, k := range s {
 		if !answers(k) || k.Command == "reject" || k.Argv(r, "x") == nil {

@@ -323,6 +323,16 @@ func TestRegret(t *testing.T) {
 		t.Errorf("it never runs: %q", b.prompt.running)
 	}
 	b.prompt.running = ""
+	typed("remove S-5")
+	first = b.prompt.doomed
+	if typed("remove S-6"); b.prompt.running != "gl remove S-5" || !strings.Contains(b.screen(), "gl remove S-6 at ") {
+		t.Errorf("a second deletion drops the first, or doesn't wait: %q\n%s", b.prompt.running, b.screen())
+	}
+	b.prompt.running = ""
+	if b.Update(due{first}); b.prompt.running != "" {
+		t.Errorf("it runs twice: %q", b.prompt.running)
+	}
+	press(b, "u")
 	for key, want := range map[string]string{"+": "4", "=": "4", "-": "2"} {
 		if press(b, key); b.prompt.running != "gl settings set parallel.max "+want {
 			t.Errorf("%s runs %q", key, b.prompt.running)

@@ -215,7 +215,8 @@ type spanMark struct {
 }
 
 var spanMarks = []spanMark{
-	{report.SpanDone, "█", "completed", term.Green}, {report.SpanFailed, "▒", "failed", term.Red},
+	{report.SpanDone, "█", "completed", term.Green},
+	{report.SpanFailed, "▒", "failed", term.Red},
 	{report.SpanRunning, "▓", "running", term.Blue},
 	{report.SpanHeld, "░", "met a limit", term.Yellow},
 	{report.SpanOther, "▄", "sent back, waiting or stopped", ""},
@@ -242,11 +243,7 @@ func (c *canvas) legend(width int) string {
 
 func (c *canvas) laneView(l *list, width int) (lines, ids []string) {
 	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
-	rows := slices.Clone(l.in(view.Merging))
-	slices.SortStableFunc(rows, func(a, b view.Row) int { // tasks come first
-		order := l.model.Plan.Lists.Landing
-		return cmp.Compare(slices.Index(order, a.ID), slices.Index(order, b.ID))
-	})
+	rows := l.in(view.Merging)
 	add("", c.paint(term.Bold, fmt.Sprintf("In the merge queue (%d)", len(rows))))
 	for i, line := range rowlayout.New(width, rows, c.paint).Lines(rows, l.now) {
 		add(rows[i].ID, c.mark(l, width, rows[i].ID, line))
@@ -313,8 +310,8 @@ func (c *canvas) costView(l *list, width int) (lines, ids []string) {
 
 func orDash(c view.Cost) string { return cmp.Or(c.String(), "–") }
 
-// besides puts a block of that width to the left of another, with a rule between them.
-func (c *canvas) besides(left []string, width int, right []string, room int) []string {
+// join puts a block of that width to the left of another, with a rule between them.
+func (c *canvas) join(left []string, width int, right []string, room int) []string {
 	lines, rule := make([]string, room), c.paint(term.Dim, "│")
 	for i := range lines {
 		text := ""

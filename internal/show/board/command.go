@@ -36,11 +36,11 @@ type ran struct {
 	out   string
 	err   error
 	typed bool // the person typed it, so all of its output is wanted
-	back  bool // it had the terminal, and may not have ended what it showed
+	back  bool // it had the terminal; what it showed may go on
 }
 
-// terminalCommands need the terminal: they ask, open an editor, show tmux, or print what happens
-// while it happens.
+// terminalCommands need the terminal: they ask, open an editor, show tmux, or print events as they
+// happen.
 var terminalCommands = []string{
 	"assess", "attach", "board", "demo", "design", "do", "edit", "init", "land", "map", "quick",
 	"rehearse", "review", "ship", "slice", "trust", "verify", "wrap",
@@ -75,9 +75,11 @@ func (b *board) palette(text string) tea.Cmd {
 	case len(argv) == 1 && (argv[0] == "q" || argv[0] == "quit"):
 		return tea.Quit
 	case deletes(argv):
-		b.prompt.doomed = &doomed{argv, time.Now().Add(regret)}
-		of := b.prompt.doomed
-		return tea.Tick(regret, func(time.Time) tea.Msg { return due{of} })
+		earlier, over := b.prompt.doom(argv)
+		if earlier == nil {
+			return over
+		}
+		return tea.Batch(b.beside(earlier.argv, false), over) // u undoes only the last
 	case needsTerminal(argv):
 		return b.gl.inTerminal(argv)
 	}

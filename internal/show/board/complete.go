@@ -19,7 +19,7 @@ type menu struct {
 	chosen int    // index of the candidate on the line, -1 for none
 	word   string // the word that the list completes
 	of     string // the text before the cursor that the list belongs to
-	busy   bool   // gl is asked
+	busy   bool   // gl has been asked, and hasn't answered yet
 	recall int    // how far back in the history the line is from
 }
 
@@ -36,7 +36,7 @@ type completed struct {
 
 const (
 	menuRows        = 6
-	completeTimeout = 5 * time.Second
+	completeTimeout = time.Minute // a busy machine answers late
 )
 
 // complete asks gl what can come next, as a shell does; first is the word to offer first. While gl

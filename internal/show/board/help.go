@@ -66,7 +66,7 @@ func (h *help) text(keys keySet, width, room int, paint func(term.Color, string)
 		for i, r := range right {
 			lines[i] = term.Pad(term.Truncate(lines[i], column-1), column) + r
 		}
-	} else { // what the person looks at first
+	} else { // the slice's keys come first
 		lines = append(append(right, ""), lines...)
 	}
 	h.top = max(min(h.top, len(lines)-room), 0)
@@ -105,7 +105,8 @@ func (s keySet) hints(row *view.Row) (hints [][2]string) {
 	for _, k := range s {
 		switch hint := [2]string{k.Key, k.Command}; {
 		case k.Slots != 0, k.Command == "hold", k.Argv(row, "x") == nil:
-		case k.How == reading && k.Key == "enter", k.Command == "review" && row.Group != view.NeedsYou:
+		case k.How == reading && k.Key == "enter",
+			k.Command == "review" && row.Group != view.NeedsYou:
 		case k.How == reading:
 			hint[1] = k.Page
 			reads = append(reads, hint)
@@ -126,7 +127,8 @@ func hintLine(hints, kept [][2]string, width int, paint func(term.Color, string)
 		var plain, painted []string
 		for _, h := range append(shown, kept...) {
 			plain = append(plain, strings.TrimSpace(h[0]+" "+h[1]))
-			painted = append(painted, strings.TrimSpace(paint(term.Bold, h[0])+" "+paint(term.Dim, h[1])))
+			painted = append(painted,
+				strings.TrimSpace(paint(term.Bold, h[0])+" "+paint(term.Dim, h[1])))
 		}
 		if n == 0 || term.Width(strings.Join(plain, "  ")) <= width {
 			return strings.Join(painted, "  ")

@@ -48,6 +48,16 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 	}
 }
 
+// asking returns a command on a slice that needs a person for this.
+func asking(command string, asks view.Ask) func(*view.Row, string) []string {
+	return func(r *view.Row, text string) []string {
+		if r == nil || r.Asks != asks {
+			return nil
+		}
+		return of(command, view.NeedsYou)(r, text)
+	}
+}
+
 // slots sets how many agents may run in parallel; all runs follow.
 func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
 
@@ -59,7 +69,8 @@ type keySet []key
 
 // keys lists everything the board can do. A key whose command gl lacks doesn't exist.
 var keys = []key{
-	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
+	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal,
+		Argv: of("attach", view.Running)},
 	{Key: "enter", Command: "why", Means: "explain its state", How: reading, Page: "why",
 		Argv: of("why", view.NeedsYou, view.Merging, view.Ready, view.Blocked, view.Failed,
 			view.Stopped, view.Done)},
@@ -70,21 +81,15 @@ var keys = []key{
 		Argv: of("diff")},
 	{Key: "w", Command: "why", Means: "explain its state", How: reading, Page: "why",
 		Argv: of("why")},
-	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
-		if r == nil || r.Asks != view.AskApproval {
-			return nil
-		}
-		return of("accept", view.NeedsYou)(r, "")
-	}},
-	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer", Argv: func(r *view.Row, text string) []string {
-		if r == nil || r.Asks != view.AskAnswer {
-			return nil
-		}
-		return of("answer", view.NeedsYou)(r, text)
-	}},
-	{Key: "x", Command: "reject", Means: "send it back to its agent", Asks: "why", Argv: of("reject", view.NeedsYou)},
-	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
-	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
+	{Key: "a", Command: "accept", Means: "accept it", Argv: asking("accept", view.AskApproval)},
+	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer",
+		Argv: asking("answer", view.AskAnswer)},
+	{Key: "x", Command: "reject", Means: "send it back to its agent", Asks: "why",
+		Argv: of("reject", view.NeedsYou)},
+	{Key: "r", Command: "retry", Means: "retry it",
+		Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
+	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true,
+		Argv: of("stop", view.Running, view.Merging)},
 	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say",
 		Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Stopped,
 			view.Ready, view.Blocked)},
@@ -92,7 +97,8 @@ var keys = []key{
 		Argv: func(_ *view.Row, text string) []string { return []string{"hold", "--until", text} }},
 	{Key: "H", Command: "hold", Means: "lift the hold",
 		Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
-	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
+	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true,
+		Argv: of("undo", view.Done)},
 	{Key: "+", Command: "settings", Means: "one agent more at a time", Slots: 1, Argv: slots},
 	{Key: "-", Command: "settings", Means: "one agent less", Slots: -1, Argv: slots},
 	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal,

@@ -44,9 +44,8 @@ func (l *list) in(g view.Group) []view.Row {
 	var list []view.Row
 	wanted := strings.ToLower(l.filter)
 	for _, r := range rows {
-		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.By.Agent), r.By.Worker, r.Step,
-			r.Text,
-			g.String()}, "\x00")
+		text := strings.Join([]string{r.ID, r.Name, rowlayout.AgentName(r.By.Agent), r.By.Worker,
+			r.Step, r.Text, g.String()}, "\x00")
 		if strings.Contains(strings.ToLower(text), wanted) {
 			list = append(list, r)
 		}
@@ -103,7 +102,7 @@ func (l *list) index(rows []view.Row) int {
 	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == l.selected })
 }
 
-// settle keeps some row selected: where nothing moves, one that a person can move on.
+// settle keeps some row selected: if nothing moves, one that a person can do something about.
 func (l *list) settle() {
 	rows := l.rows()
 	if l.index(rows) >= 0 || len(rows) == 0 {
@@ -185,7 +184,7 @@ func (l *list) firstLine(width int) string {
 	switch {
 	case l.leader != "":
 		add("run active")
-	case l.model.Counts.Ready > 0 || !l.moves(): // what a gl slice launched goes on without one
+	case l.model.Counts.Ready > 0 || !l.moves(): // agents that gl slice launched need no run
 		add("no run")
 	}
 	if l.facts.Slots > 0 {

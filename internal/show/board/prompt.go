@@ -13,10 +13,10 @@ import (
 type prompt struct {
 	input   *input
 	confirm *question
-	says    string // last line of a command's output
-	bad     bool   // whether it failed
-	running string // the command running beside the board
-	doomed  *doomed
+	says    string   // last line of a command's output
+	bad     bool     // whether it failed
+	running string   // the command running beside the board
+	doomed  *doomed  // nil for none
 	history []string // command lines that were typed, the last one at the end
 }
 
@@ -38,11 +38,20 @@ type question struct {
 	yes  func() tea.Cmd
 }
 
-// A doomed command deletes something after a delay in which it can be undone. Closing the board
-// drops it.
+// A doomed command deletes something after a delay in which u drops it. Closing the board drops it,
+// too.
 type doomed struct {
 	argv []string
 	at   time.Time
+}
+
+// doom has a command wait for a time in which it can be undone. It returns the one that waited
+// before, nil for none, and what tells the board when the time is over.
+func (p *prompt) doom(argv []string) (earlier *doomed, over tea.Cmd) {
+	earlier = p.doomed
+	of := &doomed{argv, time.Now().Add(regret)}
+	p.doomed = of
+	return earlier, tea.Tick(regret, func(time.Time) tea.Msg { return due{of} })
 }
 
 // say shows a line until the next key.

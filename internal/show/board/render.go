@@ -182,14 +182,14 @@ func (b *board) body(room int) []string {
 		for len(lines) < room-below {
 			lines = append(lines, "")
 		}
-		about := b.about(b.width, below-1)
-		return append(append(lines, b.cfg.Paint(term.Dim, strings.Repeat("─", b.width))), about...)
+		lines = append(lines, b.cfg.Paint(term.Dim, strings.Repeat("─", b.width)))
+		return append(lines, b.about(b.width, below-1)...)
 	}
 	if side == 0 {
 		return lines
 	}
 	if b.panel != nil {
-		return b.canvas.besides(lines, width, b.panel.draw(side, room, b.cfg.Paint), room)
+		return b.canvas.join(lines, width, b.panel.draw(side, room, b.cfg.Paint), room)
 	}
-	return b.canvas.besides(lines, width, b.about(side-1, room), room)
+	return b.canvas.join(lines, width, b.about(side-1, room), room)
 }

@@ -84,7 +84,7 @@ func (s *screen) shows(pattern string) {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
 	text := ""
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(testfiles.Patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		if text = s.text(); re.MatchString(text) {
 			return
 		}
@@ -92,11 +92,16 @@ func (s *screen) shows(pattern string) {
 	s.t.Fatalf("never %q on the screen:\n%s", pattern, text)
 }
 
-func (s *screen) run(args ...string) string {
+// command returns a gl command on the project, beside the board.
+func (s *screen) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.gl, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
-	out, _ := cmd.CombinedOutput()
+	return cmd
+}
+
+func (s *screen) run(args ...string) string {
+	out, _ := s.command(args...).CombinedOutput()
 	return string(out)
 }
 
@@ -119,7 +124,7 @@ func TestInTerminal(t *testing.T) {
 	s.press("q")
 	s.shows(`> S-2 `)
 	s.press("r")
-	s.shows(`0 running \| 1 needs you`)
+	s.shows(`(?s)0 running \| 1 needs you.*gl slice --watch starts it`) // what it says doesn't come later
 	s.press("Escape")
 	s.shows(`Ready \(2\)`)
 	s.press("g", "a")
@@ -219,9 +224,7 @@ func TestRunComesBack(t *testing.T) {
 	s := open(t, files)
 	s.shows(`0/500 done \| 0 running \| no run`)
 	begin := func() *exec.Cmd {
-		cmd := exec.Command(s.gl, "slice", "--watch", "--runner", "process", "--max", "2", "--agent", "rehearsal:here,step=600s")
-		cmd.Dir = s.dir
-		cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+		cmd := s.command("slice", "--watch", "--runner", "process", "--max", "2", "--agent", "rehearsal:here,step=600s")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -307,8 +310,7 @@ func TestEveryKey(t *testing.T) {
 		"slices/S-6.md": slice("S-6", "pending", ""), "slices/S-7.md": slice("S-7", "verifying", "waiting_for: a look\n"), "slices/S-8.md": slice("S-8", "pending", ""),
 	}, "TMUX_TMPDIR="+sockets)
 	t.Cleanup(func() { s.run("stop", "--all") })
-	run := exec.Command(s.gl, "slice", "--watch", "--runner", "tmux", "--agent", "rehearsal:here,step=600s")
-	run.Dir, run.Env = s.dir, append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+	run := s.command("slice", "--watch", "--runner", "tmux", "--agent", "rehearsal:here,step=600s")
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package gsd
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,7 +123,8 @@ func TestRepeatedAfterAKill(t *testing.T) {
 			r, err := verb(whole)
 			done(t, r, err)
 			want := whole.tree(t)
-			for step := 1; ; step++ {
+			stride := crashtest.Stride()
+			for step := 1 + rand.IntN(stride); ; step += stride {
 				s := fresh()
 				killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+s.Root)
 				if killed {

@@ -377,7 +377,7 @@ func (p *Project) ClearPhases(ctx context.Context, c PhasesClear) (r Result, err
 	return r, err
 }
 
-// archiveLabel returns STATE.md's milestone, or the date if that is no name of a directory.
+// archiveLabel returns STATE.md's milestone, or the date if a directory can't have that name.
 func archiveLabel(s *Store) string {
 	if doc, err := s.load(); err == nil {
 		if v := doc.stored("milestone"); v != "" && checkVersion(v) == nil {

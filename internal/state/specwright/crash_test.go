@@ -3,6 +3,7 @@ package specwright
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := text(t, whole)
-			for n := 1; ; n++ {
+			stride := crashtest.Stride()
+			for n := 1 + rand.IntN(stride); ; n += stride {
 				s := start()
 				killed, call := crashtest.At(t, n, "GREENLIGHT_TEST_CHILD=crash", "GREENLIGHT_TEST_ROOT="+s.root, "GREENLIGHT_TEST_OP="+op)
 				data, _ := os.ReadFile(s.path())

@@ -139,7 +139,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
 	// The steps are many, and each is a few processes that sync to the disk.
-	stride := testfiles.Sized(4, 1)
+	stride := crashtest.Stride()
 	for step := 1; ; step += stride {
 		root := project(t)
 		r := open(t, root)

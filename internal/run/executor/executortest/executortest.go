@@ -95,7 +95,7 @@ var promises = map[string]func(t *testing.T, s *Subject){
 	"a job elsewhere is unknown, not dead":                     promiseElsewhere,
 	"a fetch has everything, and nothing changes after it":     promiseFetch,
 	"a log that can't be written ends nothing":                 promiseFullDisk,
-	"40 jobs at a time":                                        promiseMany,
+	"many jobs at a time":                                      promiseMany,
 	"a command's last words tell why it failed":                promiseLastWords,
 	"a command that can't be recorded isn't run":               promiseCommandRefused,
 	"a command's path and reason are told if it can't be run":  promiseCommandCantStart,

@@ -7,10 +7,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/run/executor"
 )
 
@@ -263,18 +265,28 @@ func promiseUnwrap(t *testing.T, s *Subject) {
 
 func promiseMany(t *testing.T, s *Subject) {
 	dir := t.TempDir()
+	n := 40
+	if s.Worker { // each job is a worktree
+		n = testfiles.Sized(12, n)
+	}
+	// A line for each job: one that polls takes processor time.
+	pipe := filepath.Join(dir, "go")
+	check(t, syscall.Mkfifo(pipe, 0o600))
+	lines, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	check(t, err)
+	defer lines.Close()
 	var runs []executor.Run
-	for i := range 40 {
-		j := s.shell(t,
-			`: > "$GO.`+itoa(i)+`"; until test -e "$GO"; do sleep 0.1; done; echo `+itoa(i))
-		j.Env, j.Leaves = append(j.Env, "GO="+filepath.Join(dir, "go")), executor.Leaves(i%2)
+	for i := range n {
+		j := s.shell(t, `: > "$GO.`+itoa(i)+`"; read line <"$GO"; echo `+itoa(i))
+		j.Env, j.Leaves = append(j.Env, "GO="+pipe), executor.Leaves(i%2)
 		runs = append(runs, s.start(t, j))
 	}
 	until(t, "all run", func() bool {
 		begun, err := filepath.Glob(filepath.Join(dir, "go.*"))
 		return err == nil && len(begun) == len(runs)
 	})
-	check(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	_, err = lines.WriteString(strings.Repeat("\n", len(runs)))
+	check(t, err)
 	for i, run := range runs {
 		if got := finish(run); got.err != nil || got.out != itoa(i)+"\n" || !got.OK() {
 			t.Errorf("job %d: %+v", i, got)
