@@ -402,7 +402,9 @@ func (h *home) begin(effect remote.CoordinatorEffect) {
 			}
 			w.truth.settled(e)
 			keep := w.chance(0.5)
-			if h.records[e.Attempt].open = false; keep && w.chance(0.7) {
+			r := h.records[e.Attempt]
+			first := r.open // later ones repeat it: the record says already whether work goes on
+			if r.open = false; first && keep && w.chance(0.7) {
 				h.handBack(e.Attempt, e.Worker)
 			}
 			h.later(w.between(0, time.Second), func() { h.step(remote.Done{Fence: e.Fence, Keep: keep}) })
