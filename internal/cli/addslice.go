@@ -89,6 +89,10 @@ func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 		return app.IO.JSON(addDoc{1, added.ID, o.Name, jsondoc.OrEmpty(added.Deps),
 			added.File, added.Graph})
 	}
+	if app.IO.Terminal() != nil { // where the message above is seen, too
+		app.IO.Message("%s", startText(pr, "it"))
+		return nil
+	}
 	app.IO.Printf("%s\n", added.ID)
 	return nil
 }

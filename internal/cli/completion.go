@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +27,12 @@ Exit codes: 0 printed; 2 there is no such shell.`,
   gl completion zsh > "${fpath[1]}/_gl"
   gl completion fish > ~/.config/fish/completions/gl.fish
   gl completion powershell >> $PROFILE`,
-		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteWords(completionShells()...),
 		RunE: func(c *cobra.Command, a []string) error {
+			if len(a) == 0 {
+				return cmdutil.Usage("which shell? gl completion %s", strings.Join(completionShells(), ", "))
+			}
 			if slices.Contains(completionShells(), a[0]) {
 				return printCompletion(c.Root(), app.IO, a[0], !plain)
 			}

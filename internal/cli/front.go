@@ -147,6 +147,9 @@ func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, n
 		d.Place, d.Root, d.Counts = inProject, &root, &counts
 		d.Lines = append(d.Lines, urgent(p, now)...)
 		leader, err := pr.Runs.Control.Leader()
+		if err == nil && leader != "" {
+			d.Lines = append(d.Lines, "built by "+sanitize.Line(leader))
+		}
 		s := standing{p: p, counts: counts, own: pr.Slices != nil, inside: app.Inside(),
 			builds: app.Getenv("GL_SLICE"), launching: err == nil && leader != "",
 			refuses: pr.ConfigErr != nil, noGit: inNoRepository(ctx, v), slots: pr.Slots(), agents: pr.Config.Agent}

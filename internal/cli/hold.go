@@ -125,7 +125,7 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 		return err
 	}
 	for _, h := range lifted {
-		app.IO.Printf("lifted: %s\n", sanitize.Line(h.Lifted(now)))
+		app.IO.Printf("lifted, so agents start again: %s\n", sanitize.Line(h.Lifted(now)))
 	}
 	for _, h := range list {
 		app.IO.Printf("%s\n", sanitize.Line(h.Sentence(now)))

@@ -177,16 +177,26 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 		next = "/gsd-new-project"
 	}
 	app.IO.Printf("Made %s in %s\n", file, sanitize.Text(root))
-	answer, err := install.Answers(system, root, app.Getenv)
+	unknown, err := unknownCommands(app, system, root)
 	if err != nil {
 		return err
 	}
-	if answer.Where == "" {
-		app.IO.Printf("Claude Code doesn't know %s's commands here: gl install --local --system %s, or the original's own installation\n",
-			project.SystemName(system), system)
+	if unknown != "" {
+		app.IO.Printf("%s\n", unknown)
 	}
 	app.IO.Printf("Next: %s in Claude Code\n", next)
 	return nil
+}
+
+// unknownCommands says that Claude Code knows none of a system's commands in the project at root, and
+// what helps; "" if it does.
+func unknownCommands(app *cmdutil.App, system, root string) (string, error) {
+	answer, err := install.Answers(system, root, app.Getenv)
+	if err != nil || answer.Where != "" {
+		return "", err
+	}
+	return fmt.Sprintf("Claude Code doesn't know %s's commands here: gl install --local --system %s, or the original's own installation",
+		project.SystemName(system), system), nil
 }
 
 // proposeCommit prints what has to be committed before agents can begin in worktrees, or see it

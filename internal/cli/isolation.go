@@ -53,6 +53,7 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 			w.app.IO.Message("isolation is shared: %s slices are built in the checkout",
 				w.pr.System().Name)
 		}
+		w.noteTheirs(ctx)
 		return nil, nil
 	}
 	repo, err := w.pr.OpenWorktrees(ctx)
@@ -93,6 +94,18 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 		return nil, err
 	}
 	return repo, w.noteUnseen(ctx)
+}
+
+// noteTheirs names what a person hasn't committed in the checkout that agents are to work in: they
+// may change it, and commit it with their own work.
+func (w *workplaces) noteTheirs(ctx context.Context) {
+	if w.copied {
+		return
+	}
+	if files, err := ops.Uncommitted(ctx, w.pr); err == nil && len(files) > 0 {
+		w.app.IO.Message("agents work in %s itself, and may commit what you haven't: %s", w.pr.Root,
+			sanitize.Text(words.Some(files)))
+	}
 }
 
 // noteCheckout says that agents work in the checkout, and why. Without a repository, once is enough.

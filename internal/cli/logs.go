@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/text/lines"
+	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/agent"
@@ -55,7 +57,7 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
   gl logs @quick               the last quick task; @quick.2 is the second
   gl logs S-07 --raw | jq .    the agent's stream, unchanged
   gl logs S-07 --json | jq -r '.events[] | select(.kind == "tool") | .text'`,
-		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
 			if c.Flags().Changed("attempt") && o.n < 1 {
@@ -63,6 +65,9 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 			}
 			if o.json && (o.follow || o.raw) {
 				return cmdutil.Usage("--json can't be combined with --follow or --raw")
+			}
+			if len(a) == 0 {
+				return whichLogs(app)
 			}
 			return runLogs(c.Context(), app, a[0], o)
 		},
@@ -75,6 +80,22 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 	// It fails only if the flag doesn't exist.
 	_ = c.RegisterFlagCompletionFunc("attempt", app.Complete(completeAttempt))
 	return c
+}
+
+// whichLogs returns the usage error that names what has been attempted.
+func whichLogs(app *cmdutil.App) error {
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	tried, err := pr.Runs.Index()
+	if err != nil {
+		return err
+	}
+	if len(tried) == 0 {
+		return cmdutil.Usage("which slice? none has been attempted yet")
+	}
+	return cmdutil.Usage("which slice? gl logs ID shows one of %s", words.Some(slices.Sorted(maps.Keys(tried))))
 }
 
 func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) error {

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/base/term"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/install"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
@@ -420,6 +421,7 @@ func (t *reporter) summary(res *scheduler.Result) {
 		return
 	}
 	leftOver(app.IO, p, t.said)
+	t.noteCommands(p)
 	for _, why := range res.Barred {
 		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
 	}
@@ -469,6 +471,21 @@ func (t *reporter) summary(res *scheduler.Result) {
 	}
 	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
+}
+
+// noteCommands says how Claude Code gets the commands of another system that a person is to type there.
+func (t *reporter) noteCommands(p *plan.Plan) {
+	named := slices.ContainsFunc(p.Lists.Waiting, func(id string) bool {
+		return slices.ContainsFunc(p.Why(id, time.Now()).Next,
+			func(command string) bool { return strings.HasPrefix(command, "/") })
+	})
+	key := t.cfg.Project.System().Key
+	if !named || !slices.Contains(install.Systems(), key) {
+		return
+	}
+	if text, err := unknownCommands(t.app, key, t.cfg.Project.Root); err == nil && text != "" {
+		t.app.IO.Message("%s", text)
+	}
 }
 
 // mostNamed is how many merged slices the end of a run names; more are counted.

@@ -53,7 +53,8 @@ type farm struct {
 	policy        remote.Policy
 	lines         map[string]*line
 
-	mu sync.Mutex // of members, which gl serve reads
+	mu   sync.Mutex // of members, which gl serve reads, and told
+	told []string   // by gl serve
 }
 
 // builder is an agent that works on its slice as the test says: $OUT/how is a script.
@@ -159,7 +160,7 @@ func (f *farm) serveWith(h hub.Coordinator) (stop func()) {
 		done <- away.Serve(ctx, away.Config{
 			Project: pr, Hub: h, Policy: f.policy, Self: f.gl, Environ: f.env,
 			Members: f.joined,
-			Wrapper: cli.RemoteWrapper(app, pr), Tell: func(line string) { f.Log(line) },
+			Wrapper: cli.RemoteWrapper(app, pr), Tell: f.tell,
 		})
 	}()
 	stop = func() {
@@ -171,6 +172,20 @@ func (f *farm) serveWith(h hub.Coordinator) (stop func()) {
 	}
 	f.Cleanup(stop)
 	return stop
+}
+
+func (f *farm) tell(line string) {
+	f.Log(line)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = append(f.told, line)
+}
+
+// hasTold reports whether gl serve has told something with the text.
+func (f *farm) hasTold(text string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.told, func(line string) bool { return strings.Contains(line, text) })
 }
 
 // joined returns the workers that have joined.
@@ -394,6 +409,38 @@ func TestLostWorker(t *testing.T) {
 	testfiles.Until(t, "the late work is kept", func() bool {
 		return strings.Contains(f.run("why", "S-1"), "no longer counts")
 	})
+}
+
+// firstWaits is an agent whose first start waits, and ends without a word.
+const firstWaits = `
+if mkdir "$OUT/first" 2>/dev/null; then
+	until [ -e "$OUT/go" ]; do sleep 0.05; done
+	exit
+fi
+` + works
+
+// The work of a worker that is revoked goes to another at once, and not to the one that was revoked just now.
+func TestRevokedWorker(t *testing.T) {
+	f := newFarm(t, firstWaits)
+	f.slice("S-1", "")
+	f.begin()
+	f.serve()
+	f.worker("w1", 1)
+	f.listed("w1")
+	wait := f.watch()
+	testfiles.Until(t, "the agent works", func() bool { return f.exists("first") })
+	f.worker("w2", 1)
+	f.listed("w2")
+	f.mu.Lock()
+	f.members[0].Revoked = true
+	f.mu.Unlock()
+	f.hub.Note()
+	testfiles.Until(t, "the other worker has it", func() bool { return f.hasTold("S-1.1 goes to worker w2") })
+	if f.hasTold("S-1.1 goes to worker w1") {
+		t.Error("it was given to the worker that was revoked")
+	}
+	check(t, os.WriteFile(filepath.Join(f.dir, "out", "go"), nil, 0o644))
+	t.Log(wait())
 }
 
 // A refusing hub takes nothing of first leases.

@@ -189,8 +189,8 @@ func (s *server) look() {
 			s.attend(r)
 		}
 	}
+	s.list(false) // place reads it: a worker that was revoked just now gets nothing
 	s.place(live)
-	s.list(false)
 }
 
 // orphaned ends the run of an attempt that a person has given up, so that what its worker brings

@@ -161,7 +161,7 @@ func (d *delivery) forward(ctx context.Context) (reason string, err error) {
 // the command that restores them.
 func overlapText(target string, e *git.OverlapError) string {
 	const most = 50 // the others come next
-	text := fmt.Sprintf("the merge would overwrite your changes to %s in %s: commit or stash them (git stash -u)", some(e.Paths),
+	text := fmt.Sprintf("the merge would overwrite your changes to %s in %s: commit or stash them (git stash push -u -- FILE)", some(e.Paths),
 		e.Where)
 	if len(e.Former) == 0 {
 		return text

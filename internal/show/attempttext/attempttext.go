@@ -318,7 +318,11 @@ func Line(st *plan.State, r *attempt.Record, now time.Time) string {
 // WithCost appends the cost of an attempt to its state: "failed: exit 7, after 12s, 3 turns,
 // $0.42".
 func WithCost(text string, r *attempt.Record) string {
-	return strings.Join(append([]string{text}, Spent(r)...), ", ")
+	spent := Spent(r)
+	if len(spent) > 0 {
+		text = strings.TrimSuffix(text, ".")
+	}
+	return strings.Join(append([]string{text}, spent...), ", ")
 }
 
 // Spent returns the known costs of an attempt: "after 12s", "3 turns", "$0.42".

@@ -55,11 +55,11 @@ func (h *Hub) Join(name string) *Worker {
 		}
 	}
 	h.workers[name] = w
-	h.note()
+	h.Note()
 	return w
 }
 
-func (h *Hub) note() {
+func (h *Hub) Note() {
 	select {
 	case h.changed <- struct{}{}:
 	default:
