@@ -24,7 +24,7 @@ function program() {
   }
 }
 
-// become replaces this process by gl where Node can do that, so that gl is a child of the process that started npx.
+// become replaces this process by gl where Node can do that, so that gl is a child of what started this process.
 function become(gl, args) {
   if (typeof process.execve === 'function') {
     process.removeAllListeners('warning');
