@@ -71,8 +71,8 @@ func (x *indexFile) read(count uint32) (known bool) {
 		if flags&assumeValid != 0 {
 			found.tag += 'a' - 'A'
 		}
-		// Git refuses such a path.
-		if !filepath.IsLocal(found.path) || filepath.Clean(found.path) != found.path ||
+		// Git refuses such an entry: it writes no index with a null id.
+		if !isID(found.id) || !filepath.IsLocal(found.path) || filepath.Clean(found.path) != found.path ||
 			hasDotGit(found.path) {
 			return false
 		}
