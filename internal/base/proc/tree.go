@@ -52,17 +52,20 @@ func (t Tree) End(grace time.Duration) (found []string, err error) {
 		}
 		if len(living) == 0 {
 			h.strangers = map[int]string{}
-			if quiet++; quiet > 1 || t.Below && h.alone() {
+			if quiet++; h.quiet(quiet, time.Now().After(killing.Add(killLimit))) {
 				return h.names, nil
 			}
-			continue // a process forked while the table is read may be missing from it
+			if t.Below {
+				time.Sleep(firstPause) // children that another part of this process waits for
+			}
+			continue
 		}
 		quiet = 0
 		now := time.Now()
 		if now.After(killing.Add(killLimit)) {
 			return h.names, h.survivors(living)
 		}
-		h.signal(living, now.After(killing))
+		h.signal(living, now.After(killing), now.After(killing.Add(killLimit/5)))
 		time.Sleep(pause)
 	}
 }
@@ -81,6 +84,9 @@ func (t Tree) Reap() {
 
 // mostNames is how many of the ended processes are named.
 const mostNames = 8
+
+// helperLooks is how many looks have to find nothing beside this process's own helpers, less one.
+const helperLooks = 4
 
 // A hunt is the state of End.
 type hunt struct {
@@ -192,6 +198,21 @@ func (h *hunt) reap(all []entry) {
 	}
 }
 
+// quiet reports whether nothing is left, after so many looks in a row that found nothing. One that
+// was forked while the table was read may be missing from it, and on a busy machine another in the
+// next one, too. With Below the kernel knows better, except of helpers from others.
+func (h *hunt) quiet(looks int, late bool) bool {
+	switch {
+	case !h.Below:
+		return looks > 1
+	case h.alone():
+		return true
+	case h.Helpers:
+		return looks > helperLooks
+	}
+	return looks > 1 && late
+}
+
 // alone reports whether it is certain that this process has no descendants: an orphaned one
 // would be its child.
 func (h *hunt) alone() bool {
@@ -199,10 +220,16 @@ func (h *hunt) alone() bool {
 	return !any
 }
 
-func (h *hunt) signal(living []entry, kill bool) {
+// signal signals each process once, or kills them. Processes that fork faster than the table is
+// read can outrun that, but not a signal to their group.
+func (h *hunt) signal(living []entry, kill, groups bool) {
 	for _, e := range living {
 		id := e.id()
 		switch {
+		case groups && h.owns(e):
+			if err := syscall.Kill(-e.group, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+				h.note(err)
+			}
 		case kill:
 			h.note(id.Signal(syscall.SIGKILL))
 		case h.told[e.pid] != e.start:
@@ -212,6 +239,12 @@ func (h *hunt) signal(living []entry, kill bool) {
 			h.note(id.Signal(syscall.SIGCONT))
 		}
 	}
+}
+
+// owns reports whether all of a process's group is of the tree: it is in a session that was begun
+// below this process.
+func (h *hunt) owns(e entry) bool {
+	return h.Below && e.parent == os.Getpid() && e.group > 1 && e.session != ownSession()
 }
 
 func (h *hunt) note(err error) {
