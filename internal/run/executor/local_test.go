@@ -156,13 +156,15 @@ func TestAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := local(self)
-	for _, mark := range []string{"GL_TESTS=first", "GL_TESTS=second"} {
+	dir := t.TempDir() // no other run of this test has its name
+	first, second := "GL_TESTS="+dir+"/first", "GL_TESTS="+dir+"/second"
+	for _, mark := range []string{first, second} {
 		if err := x.Ahead(mark); err != nil {
 			t.Fatal(err)
 		}
 	}
-	j := executor.Job{Argv: []string{"sh", "-c", "echo $GL_TESTS; cat; echo over >&2"}, Dir: t.TempDir(), Talks: true, Apart: true,
-		Env: append(os.Environ(), "GL_TESTS=first"), Marks: []string{"GL_TESTS=first"}, Leaves: executor.Nothing}
+	j := executor.Job{Argv: []string{"sh", "-c", "echo ${GL_TESTS##*/}; cat; echo over >&2"}, Dir: dir, Talks: true, Apart: true,
+		Env: append(os.Environ(), first), Marks: []string{first}, Leaves: executor.Nothing}
 	begun := time.Now()
 	run, err := x.Start(t.Context(), j, func(h command.Handle) error {
 		if id, err := proc.Of(h.Process.PID); err != nil || id != h.Process || !h.Process.Alive() {
@@ -186,7 +188,7 @@ func TestAhead(t *testing.T) {
 		t.Errorf("%+v, %v, %v", res, err, got)
 	}
 	x.Close()
-	if lives, err := proc.HasVariable("GL_TESTS=second"); err != nil || lives {
+	if lives, err := proc.HasVariable(second); err != nil || lives {
 		t.Errorf("a gate without a job lives: %v, %v", lives, err)
 	}
 }

@@ -2,6 +2,7 @@ package hands
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,7 +117,11 @@ func (b *bench) job(commit, script string) *remote.Job {
 	return j
 }
 
-func fence(lease int) remote.Fence { return remote.Fence{Attempt: "S-1.1.abc", Lease: lease} }
+// tried is the attempt of jobs. Its number marks their processes, and another run of these tests may
+// go on beside this one.
+var tried = fmt.Sprint("S-1.1.", os.Getpid())
+
+func fence(lease int) remote.Fence { return remote.Fence{Attempt: tried, Lease: lease} }
 
 // begin publishes the job's commit, and prepares and launches it.
 func (b *bench) begin(f remote.Fence, j *remote.Job) *run {

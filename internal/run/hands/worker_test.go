@@ -99,7 +99,7 @@ func TestWork(t *testing.T) {
 	}
 	j := h.job(h.base, `echo work > work.txt; read a; echo "heard $a"; gl ask state; echo done`)
 	j.Command.Talks, j.Save = true, 50
-	h.step(remote.Assign{Attempt: "S-1.1.abc", Worker: "w2", Job: *j, Talk: [][]byte{[]byte("hello\n")}})
+	h.step(remote.Assign{Attempt: tried, Worker: "w2", Job: *j, Talk: [][]byte{[]byte("hello\n")}})
 	h.until("it settles", func() bool { return len(h.settled) > 0 })
 	want := "heard hello\nhome has state\ndone\n"
 	if !strings.HasSuffix(string(h.log), want) {

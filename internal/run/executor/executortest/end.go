@@ -214,7 +214,7 @@ func promiseGroup(t *testing.T, s *Subject) {
 }
 
 func promiseLimit(t *testing.T, s *Subject) {
-	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
+	for _, mark := range []string{"", "GL_TESTS=" + t.TempDir()} {
 		c := s.spec(t, "sleep 600 & echo $! > pid; wait")
 		c.Mark, c.Limit = mark, 300*time.Millisecond
 		res, err := s.command(t, c)
@@ -229,7 +229,7 @@ func promiseLimit(t *testing.T, s *Subject) {
 }
 
 func promiseContext(t *testing.T, s *Subject) {
-	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
+	for _, mark := range []string{"", "GL_TESTS=" + t.TempDir()} {
 		c := s.spec(t, "sleep 600 & echo $! > pid; : > up; wait")
 		c.Mark = mark
 		ctx, cancel := context.WithCancel(t.Context())

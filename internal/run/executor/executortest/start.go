@@ -170,7 +170,7 @@ func promiseCantStart(t *testing.T, s *Subject) {
 }
 
 func promiseCommandCantStart(t *testing.T, s *Subject) {
-	for _, mark := range []string{"", "GL_TESTS=" + t.Name()} {
+	for _, mark := range []string{"", "GL_TESTS=" + t.TempDir()} {
 		c := s.spec(t, "")
 		bad := filepath.Join(t.TempDir(), "bad")
 		c.Mark, c.Argv = mark, []string{bad}
