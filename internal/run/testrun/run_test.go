@@ -136,7 +136,8 @@ func TestUsage(t *testing.T) {
 		}
 		return v.Used.Own * v.Seconds
 	}
-	busy := own("sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait")
+	// longer than the gate takes to start, also under the race detector
+	busy := own("sh -c 'i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done' & wait")
 	if idle := own("sleep 0.1"); busy < 2*idle {
 		t.Errorf("a loop uses %v seconds of all processors, a sleep %v", busy, idle)
 	}
