@@ -436,6 +436,19 @@ func (t *reporter) summary(res *scheduler.Result) {
 			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
 		}
 	}
+	if res.Signal != nil {
+		t.goesOn(res)
+	}
+	if text := t.unverified(res); text != "" {
+		app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+	}
+	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
+	t.sentence(res)
+}
+
+// goesOn prints what isn't over after a run that was interrupted.
+func (t *reporter) goesOn(res *scheduler.Result) {
+	out, flags := t.app.IO, res.Plan.Snapshot.Flags
 	var ids, queued []string
 	for _, rec := range res.Open {
 		if rec.Life.Phase == plan.Queued {
@@ -444,33 +457,26 @@ func (t *reporter) summary(res *scheduler.Result) {
 			ids = append(ids, rec.ID.Slice)
 		}
 	}
-	if len(queued) > 0 && res.Signal != nil {
+	if len(queued) > 0 {
 		text := fmt.Sprintf("  Not merged yet: %s. gl land%s merges what is in the queue",
-			strings.Join(queued, ", "), p.Snapshot.Flags)
-		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
+			strings.Join(queued, ", "), flags)
+		out.Printf("%s\n", term.Wrap(text, out.Width(), 4))
 	}
-	if len(ids) > 0 && res.Signal != nil {
-		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
-		if t.session != nil {
-			show = "gl attach" + p.Snapshot.Flags + " or " + show
-		}
-		lands := ""
-		if t.cfg.Tools.Lane != nil { // the last to end works the merge queue
-			lands = "What they finish is still tested and merged. "
-		}
-		text := fmt.Sprintf("  Still running in the background: %s. %s%s shows it, "+
-			"gl stop --all%s prevents that, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), lands, show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags)
-		if lands == "" {
-			text = strings.Replace(text, "prevents that", "ends it", 1)
-		}
-		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
+	if len(ids) == 0 {
+		return
 	}
-	if text := t.unverified(res); text != "" {
-		app.IO.Printf("%s\n", term.Wrap("  "+text, app.IO.Width(), 4))
+	show := "gl logs -f " + ids[0] + flags
+	if t.session != nil {
+		show = "gl attach" + flags + " or " + show
 	}
-	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
-	t.sentence(res)
+	lands, stop := "", "ends it"
+	if t.cfg.Tools.Lane != nil { // the last to end works the merge queue
+		lands, stop = "What they finish is still tested and merged. ", "prevents that"
+	}
+	text := fmt.Sprintf("  Still running in the background: %s. %s%s shows it, "+
+		"gl stop --all%s %s, gl slice --watch%s takes over",
+		strings.Join(ids, ", "), lands, show, flags, stop, t.agentFlag()+flags)
+	out.Printf("%s\n", term.Wrap(text, out.Width(), 4))
 }
 
 // noteCommands says how Claude Code gets the commands of another system that a person is to type there.

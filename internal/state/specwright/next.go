@@ -17,23 +17,7 @@ func (s *State) Next(root string, c Config, now time.Time) Hint {
 func (s *State) next(v Verdict) Hint {
 	switch s.Status() {
 	case None, Shipped, Abandoned:
-		if u := s.Upcoming(); u != nil && s.Work != nil {
-			if begins(u) == Planning {
-				return Hint{"/sw-plan", "gl sw unit next",
-					"unit " + u.ID + " is next, and not approved"}
-			}
-			return Hint{"/sw-build", "gl sw unit next", "unit " + u.ID + " is next"}
-		}
-		if u := s.stray(); u != nil && s.Work != nil {
-			return Hint{"/sw-status", "gl sw unit approve " + u.ID,
-				"unit " + u.ID + " is " + canonical(u.Status) + ", but isn't the current one: " +
-					"approve it to build it, or correct its entry"}
-		}
-		if v.Unfounded != "" && s.Work == nil {
-			return Hint{"/sw-init", "gl sw start ID --description TEXT",
-				v.Unfounded + " isn't written"}
-		}
-		return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
+		return s.begin(v)
 	case Designing:
 		if s.Work.Intensity == "quick" {
 			return Hint{"/sw-build", "gl sw to building", "a quick work needs no plan"}
@@ -78,4 +62,25 @@ func (s *State) next(v Verdict) Hint {
 			fmt.Sprintf("the work is %q: no one has begun it", s.Work.Status)}
 	}
 	return Hint{"/sw-status", "gl sw reset", "the status is unknown"}
+}
+
+// begin returns how to go on while no work is active.
+func (s *State) begin(v Verdict) Hint {
+	if u := s.Upcoming(); u != nil && s.Work != nil {
+		if begins(u) == Planning {
+			return Hint{"/sw-plan", "gl sw unit next",
+				"unit " + u.ID + " is next, and not approved"}
+		}
+		return Hint{"/sw-build", "gl sw unit next", "unit " + u.ID + " is next"}
+	}
+	if u := s.stray(); u != nil && s.Work != nil {
+		return Hint{"/sw-status", "gl sw unit approve " + u.ID,
+			"unit " + u.ID + " is " + canonical(u.Status) + ", but isn't the current one: " +
+				"approve it to build it, or correct its entry"}
+	}
+	if v.Unfounded != "" && s.Work == nil {
+		return Hint{"/sw-init", "gl sw start ID --description TEXT",
+			v.Unfounded + " isn't written"}
+	}
+	return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
 }

@@ -121,11 +121,16 @@ func (h *Hold) reread() error {
 	return nil
 }
 
-// add has git add the worktree. A lock excludes other changes to the repository's list of
-// worktrees, also while a git whose gl was killed is still running.
+// lockList excludes other changes to the repository's list of worktrees.
+func (h *Hold) lockList(ctx context.Context) (*durable.Held, error) {
+	return durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
+}
+
+// add has git add the worktree. The list is locked also while a git whose gl was killed is still
+// running.
 func (h *Hold) add(ctx context.Context) error {
 	l := h.lineage
-	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
+	lock, err := h.lockList(ctx)
 	if err != nil {
 		return err
 	}

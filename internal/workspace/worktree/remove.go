@@ -325,7 +325,7 @@ func (h *Hold) forget(ctx context.Context) error {
 // forgetEntry removes git's entry of a removed worktree.
 func (h *Hold) forgetEntry(ctx context.Context) error {
 	l := h.lineage
-	lock, err := durable.Lock(ctx, filepath.Join(h.common, "gl.lock"))
+	lock, err := h.lockList(ctx)
 	if err != nil {
 		return err
 	}
