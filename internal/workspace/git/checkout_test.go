@@ -14,6 +14,7 @@ import (
 // Every layout that git has: where a linked worktree's shared git directory is, and where the main
 // checkout.
 func TestMainCheckout(t *testing.T) {
+	t.Parallel()
 	top := repo(t, nil)
 	base := filepath.Join(top, "w")
 	at := func(path ...string) string { return filepath.Join(append([]string{base}, path...)...) }
@@ -96,6 +97,7 @@ func TestMainCheckout(t *testing.T) {
 // Filters of the repository are told, by whatever file of its own they come; the person's aren't.
 func TestFilters(t *testing.T) {
 	dir := repo(t, nil)
+	home(t, dir)
 	git(t, dir, "config", "--global", "filter.mine.smudge", "git-lfs smudge")
 	git(t, dir, "config", "filter.a.b.clean", "first")
 	git(t, dir, "config", "--add", "filter.a.b.clean", "x --y=z\nw")
@@ -118,6 +120,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestCoreSetting(t *testing.T) {
+	t.Parallel()
 	const file = "# [core]\n[Core]\n\tBare = yes ; a comment\n\tworktree = \"../a # b\" # c\n[core \"x\"]\n\tworktree = no\n[other]\n\tworktree = no\n[core] filemode\n"
 	for key, want := range map[string]string{"bare": "yes", "worktree": "../a # b",
 		"filemode": "true", "none": ""} {
