@@ -1,5 +1,5 @@
-// Gl-remote is gl with the network: the server of workers, and workers. gl starts it where that is
-// needed, so that gl itself stays small.
+// Gl-remote has what of gl needs the network: the server of workers, and workers. gl serve and gl
+// worker start it in their place, so that gl itself stays small.
 package main
 
 import (
@@ -15,7 +15,6 @@ var version, commit string
 
 func main() {
 	cli.Stamp(version, commit)
-	cli.Remote = network.Parts()
-	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr,
-		os.Environ()))
+	os.Exit(cli.RemoteMain(context.Background(), network.Parts(), os.Args[1:], os.Stdin, os.Stdout,
+		os.Stderr, os.Environ()))
 }

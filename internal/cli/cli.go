@@ -17,14 +17,12 @@ import (
 	"greenlight/internal/base/command"
 	"greenlight/internal/base/relay"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/cli/gsd"
-	"greenlight/internal/cli/sw"
 	"greenlight/internal/run/rehearsal"
 	"greenlight/internal/run/runner"
 )
 
-// Main runs one command line and returns its exit code. Standard input, output and error needn't be
-// terminals or even files.
+// Main runs one command line of gl and returns its exit code. Standard input, output and error
+// needn't be terminals or even files.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	environ []string) int {
 	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
@@ -32,42 +30,66 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if socket := app.Getenv(relay.Variable); socket != "" && !staysLocal(args) {
 		return cmdutil.Exit(app.IO, forward(ctx, socket, args, app.IO))
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		// the processes of an attempt skip the command tree, because a slot waits for them
-		case command.GateArg:
-			return command.Gate(args[1:])
-		case command.InsideArg:
-			return command.Inside(args[1:])
-		case runner.WrapperCommand:
-			return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:]))
-		case runner.QueueCommand:
-			return cmdutil.Exit(app.IO, runQueueWorker(ctx, app, args[1:]))
-		case rehearsal.Command:
-			self, err := cmdutil.Self()
-			if err != nil {
-				return cmdutil.Exit(app.IO, err)
-			}
-			return rehearsal.Main(ctx, self, args[1:], app.Getenv, stdout, stderr)
-		case hookCommand:
-			// runs at every edit of an agent; an unknown hook of a newer plugin must not refuse the
-			// edit
-			if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
-				return cmdutil.Exit(app.IO, runHook(app, args[1]))
-			}
-		}
+	if code, ok := process(ctx, app, args); ok {
+		return code
 	}
 	if compact, ok := statuslineArgs(args); ok {
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
 	}
-	root := newRoot(app)
+	root := newGl(app, args)
 	args, err := guessed(root, args)
 	if err != nil {
 		return cmdutil.Exit(app.IO, err)
 	}
+	return execute(ctx, app, root, args)
+}
+
+// process runs what gl starts itself with. It skips the commands, because a slot or an agent waits
+// for it. ok is false if the arguments are a person's.
+func process(ctx context.Context, app *cmdutil.App, args []string) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case runner.WrapperCommand:
+		return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:])), true
+	case runner.QueueCommand:
+		return cmdutil.Exit(app.IO, runQueueWorker(ctx, app, args[1:])), true
+	case rehearsal.Command:
+		self, err := cmdutil.Self()
+		if err != nil {
+			return cmdutil.Exit(app.IO, err), true
+		}
+		return rehearsal.Main(ctx, self, args[1:], app.Getenv, app.IO, app.IO.Err), true
+	case hookCommand:
+		// runs at every edit of an agent; an unknown hook of a newer plugin must not refuse the edit
+		if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+			return cmdutil.Exit(app.IO, runHook(app, args[1])), true
+		}
+	}
+	return agentProcess(args)
+}
+
+// agentProcess runs what is started between gl and an agent. ok is false if the arguments aren't
+// for it.
+func agentProcess(args []string) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case command.GateArg:
+		return command.Gate(args[1:]), true
+	case command.InsideArg:
+		return command.Inside(args[1:]), true
+	}
+	return 0, false
+}
+
+// execute runs a command line with the commands of root.
+func execute(ctx context.Context, app *cmdutil.App, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	err = root.ExecuteContext(ctx)
+	err := root.ExecuteContext(ctx)
 	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok &&
 		!errors.As(err, new(*cmdutil.ExitError)) {
 		if word, unquoteErr := strconv.QuotedPrefix(word); unquoteErr == nil {
@@ -90,8 +112,19 @@ const aboutGl = tagline + "\n\nCalled alone, gl shows where this project is and 
 If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
 the result of the work. Output that can't be written for another reason is an error (1).`
 
-// newRoot returns the root command with all commands.
-func newRoot(app *cmdutil.App) *cobra.Command {
+// newGl returns the root command with what a command line of gl needs.
+func newGl(app *cmdutil.App, args []string) *cobra.Command {
+	groups, all := needed(commandGroups(), args)
+	root := newRoot(app, groups)
+	withFront(app, root)
+	if all {
+		root.AddCommand(topics()...)
+	}
+	return root
+}
+
+// newRoot returns the root command with these commands.
+func newRoot(app *cmdutil.App, groups []commandGroup) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "gl",
 		Short:         "Run coding agents through a task graph, in parallel",
@@ -110,18 +143,16 @@ func newRoot(app *cmdutil.App) *cobra.Command {
 	root.SetIn(app.IO.In)
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	globalFlags(app, root)
-	withFront(app, root)
 	var order []*cobra.Command
-	for _, g := range commandGroups() {
+	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, make := range g.commands {
-			c := make(app)
+		for _, entry := range g.commands {
+			c := entry.make(app)
 			c.GroupID = g.id
 			root.AddCommand(c)
 			order = append(order, c)
 		}
 	}
-	root.AddCommand(topics()...)
 	root.Version = versionInfo().line()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp(app, root, order))
@@ -152,54 +183,4 @@ func globalFlags(app *cmdutil.App, root *cobra.Command) {
 	cmdutil.CompleteFlag(root, "context", cmdutil.Contexts)
 	cmdutil.CompleteFlag(root, "system", app.Systems)
 	_ = root.MarkPersistentFlagDirname("directory")
-}
-
-type commandGroup struct {
-	id, title string
-	commands  []maker
-}
-
-type maker = func(*cmdutil.App) *cobra.Command
-
-func paged(f maker, flags ...string) maker {
-	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Paged(app, f(app), flags...) }
-}
-
-// changes and telling apply cmdutil.Changes and cmdutil.Telling to a command.
-func changes(f maker) maker {
-	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Changes(app, f(app)) }
-}
-
-func telling(f maker) maker {
-	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Telling(app, f(app)) }
-}
-
-// groupAdmin is also the group of gl help, which cobra adds.
-const groupAdmin = "admin"
-
-// commandGroups returns the commands in the order of the help.
-func commandGroups() []commandGroup {
-	return []commandGroup{
-		{"begin", "Project lifecycle:", []maker{telling(newInit), newDesign, paged(newRoadmap)}},
-		{"build", "Building:", []maker{newSlice, newQuick, newRehearse, telling(newRetry),
-			changes(newEdit), changes(newRemove), changes(newRename)}},
-		{"review", "Review:", []maker{newReview, paged(newDiff, "tool"), changes(newAccept),
-			changes(newReject), changes(newAnswer), telling(newVerify), changes(newLand),
-			changes(newUndo), paged(newSalvage, "to", "branch"), newClean}},
-		{"state", "State and progress:", []maker{paged(newStatus, "watch"), paged(newWhy), newBoard,
-			newWeb, newReport, paged(newGraph), paged(newEvents, "follow"), paged(newCost),
-			newBudget, paged(newLogs, "follow"), paged(newDebug, "run-tests"),
-			paged(newChangelog), newStatusline}},
-		{"run", "Running sessions:", []maker{newAttach, changes(newSay), newDo, newTrust,
-			telling(newStop), newHold}},
-		{"machines", "Other machines:", []maker{newServe, paged(newWorkers), newWorker}},
-		{"code", "Existing code:", []maker{newAssess, newMap, newWrap}},
-		{"release", "Release:", []maker{newShip}},
-		{"session", "Session:", []maker{telling(newPause), newResume}},
-		{"files", "State, for slash commands and scripts:", []maker{newState, newAddSlice,
-			newImport, telling(newMigrate), newSettings, newDoctor}},
-		{"siblings", "Sibling formats:", []maker{sw.New, gsd.New}},
-		{groupAdmin, "Admin:", []maker{changes(newInstall), changes(newUninstall), newCheck,
-			newHook, newRef, changes(newDemo), newCompletion, newVersion}},
-	}
 }

@@ -204,7 +204,7 @@ func checkCall(line string, prose bool) error {
 		return err
 	}
 	words = words[1:]
-	root := newRoot(cmdutil.NewApp(nil, nil, nil, nil))
+	root := newGl(cmdutil.NewApp(nil, nil, nil, nil), nil)
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(words)
 	if err != nil || c.Name() == "gl" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,9 +22,21 @@ type Network struct {
 	Work  func(context.Context, WorkOptions) error
 }
 
-// Remote is nil in gl. The program gl-remote sets it before it calls Main, and is gl in everything
-// else.
-var Remote *Network
+// remote is nil in gl.
+var remote *Network
+
+// RemoteMain runs one command line of gl-remote and returns its exit code: of gl serve or gl worker,
+// which replace themselves with it, or of what those two start between them and an agent.
+func RemoteMain(ctx context.Context, n *Network, args []string, stdin io.Reader,
+	stdout, stderr io.Writer, environ []string) int {
+	remote = n
+	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
+	app.Args = args
+	if code, ok := agentProcess(args); ok {
+		return code
+	}
+	return execute(ctx, app, newRoot(app, remoteGroups()), args)
+}
 
 // remoteProgram is the program with the network, which is installed beside gl.
 const remoteProgram = "gl-remote"

@@ -68,7 +68,7 @@ func runServe(ctx context.Context, app *cmdutil.App, o ServeOptions) error {
 	if o.NATSCreds != "" && o.NATS == "" {
 		return cmdutil.Usage("use --nats-credentials with --nats")
 	}
-	if Remote == nil {
+	if remote == nil {
 		return becomeRemote(app)
 	}
 	var err error
@@ -85,5 +85,5 @@ func runServe(ctx context.Context, app *cmdutil.App, o ServeOptions) error {
 	if o.Attached {
 		ctx = untilClosed(ctx, app.IO.In)
 	}
-	return Remote.Serve(ctx, o)
+	return remote.Serve(ctx, o)
 }

@@ -24,7 +24,7 @@ import (
 
 // commandTree returns all visible commands, including the root and the help topics.
 func commandTree() (root *cobra.Command, all []*cobra.Command) {
-	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil))
+	root = newGl(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), nil)
 	root.InitDefaultHelpCmd()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -334,6 +334,43 @@ func TestEveryCommandSaysWhoMayCallIt(t *testing.T) {
 	for path := range permits() {
 		if !known[path] {
 			t.Errorf("permits has %s, which isn't a command", path)
+		}
+	}
+}
+
+// The table names a command so that a command line makes only the one it calls.
+func TestNamesOfCommands(t *testing.T) {
+	app := cmdutil.NewApp(strings.NewReader(""), nil, nil, nil)
+	made := func(args ...string) (names []string) {
+		groups, _ := needed(commandGroups(), args)
+		for _, g := range groups {
+			for _, e := range g.commands {
+				names = append(names, e.name)
+			}
+		}
+		return names
+	}
+	all := made()
+	for _, g := range slices.Concat(commandGroups(), remoteGroups()) {
+		for _, e := range g.commands {
+			c := e.make(app)
+			if c.Name() != e.name || len(c.Aliases) > 0 {
+				t.Errorf("%q makes %q with aliases %q", e.name, c.Name(), c.Aliases)
+			}
+			want := []string{e.name}
+			if slices.Contains(strings.Fields(showsAll), e.name) {
+				want = all
+			}
+			for _, args := range [][]string{{e.name, "--help"}, {"-C", "slice", "-q", e.name}} {
+				if got := made(args...); !slices.Equal(got, want) {
+					t.Errorf("%q makes %q, expected %q", args, got, want)
+				}
+			}
+		}
+	}
+	for _, args := range [][]string{{"help", "slice"}, {"slcie"}, {"-v"}, {"__complete", "sl"}} {
+		if got := made(args...); !slices.Equal(got, all) {
+			t.Errorf("%q makes %q, expected all", args, got)
 		}
 	}
 }

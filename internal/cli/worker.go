@@ -95,7 +95,7 @@ Exit codes: 0 ended; 1 it failed, or was revoked; 2 wrong usage.`,
 }
 
 func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
-	if Remote == nil {
+	if remote == nil {
 		return becomeRemote(app)
 	}
 	if f.slots < 1 || f.disk < 1 {
@@ -128,7 +128,7 @@ func runWorker(ctx context.Context, app *cmdutil.App, f workerFlags) error {
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	o.Stop = stop
-	return Remote.Work(ctx, o)
+	return remote.Work(ctx, o)
 }
 
 // workersDir returns the directory of this user's workers, beside that of the ports.
