@@ -129,3 +129,41 @@ func TestCoreSetting(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing can be a repository, git isn't asked for the place of a directory or for files there;
+// it is asked below anything that could be one.
+func TestNowhere(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	asked := filepath.Join(bin, "asked")
+	if err := os.WriteFile(filepath.Join(bin, "git"),
+		[]byte("#!/bin/sh\n: >"+asked+"\necho 'fatal: not a git repository' >&2\nexit 128\n"),
+		0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	below := filepath.Join(dir, "a", "b")
+	testfiles.Write(t, below, map[string]string{"f": ""})
+	for name, ask := range map[string]func() error{
+		"Root":         func() error { _, err := Root(t.Context(), below); return err },
+		"FindCheckout": func() error { _, err := FindCheckout(t.Context(), below); return err },
+		"Place":        func() error { _, _, err := Place(t.Context(), below); return err },
+		"Tracked":      func() error { _, err := Tracked(t.Context(), below, "f"); return err },
+	} {
+		for _, mark := range []string{"", ".git", "HEAD"} {
+			if mark != "" {
+				testfiles.Write(t, dir, map[string]string{mark: ""})
+			}
+			if err := ask(); !errors.Is(err, ErrNone) {
+				t.Errorf("%s below %q: %v", name, mark, err)
+			}
+			if got := os.Remove(asked) == nil; got != (mark != "") {
+				t.Errorf("%s below %q: git was asked: %v", name, mark, got)
+			}
+			if mark != "" {
+				if err := os.Remove(filepath.Join(dir, mark)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

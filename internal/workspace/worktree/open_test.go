@@ -123,6 +123,12 @@ func TestAttachAsksNoVersion(t *testing.T) {
 	if _, err := Open(t.Context(), root, Options{}); err != nil || !paths.Exists(asked) {
 		t.Errorf("Open: %v, asked for the version: %v", err, paths.Exists(asked))
 	}
+	must(t, os.Remove(asked))
+	var none *Unavailable
+	_, err = Open(t.Context(), tempDir(t), Options{})
+	if !errors.As(err, &none) || !none.NoRepository || paths.Exists(asked) {
+		t.Errorf("in no repository: %v, asked for the version: %v", err, paths.Exists(asked))
+	}
 }
 
 // A git that something has killed is no reason to work in the checkout.
