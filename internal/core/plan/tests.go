@@ -45,6 +45,7 @@ type TestCounts struct {
 	Failing   int    // on red work
 	Uncounted int    // red slices with an unknown number of failing tests
 	Suite     *Suite // nil if gl hasn't run it
+	Restated  bool   // gl has run it by another test command
 }
 
 // Add counts a slice n times.
@@ -134,6 +135,8 @@ func (c TestCounts) Text() string {
 		note = fmt.Sprintf("; agents report %s", words.Thousands(c.OfDone))
 	} else if c.Claimed() {
 		note = " (reported by agents; gl ran no tests)"
+	} else if c.Suite == nil && c.Restated && c.Untold > 0 {
+		note = " (reported by agents; gl hasn't run this test command)"
 	}
 	return c.text(words.Thousands, note)
 }

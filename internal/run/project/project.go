@@ -217,7 +217,9 @@ func (p *Project) blank(c *tracker.Contents, attempted, live int) *plan.Snapshot
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
 		s.Suite = p.Runs.Proofs.Suite()
 		if p.ConfigErr == nil {
-			s.Suite = s.Suite.Of(p.Config.Test.Command.Line)
+			command := p.Config.Test.Command.Line
+			s.Restated = command != "" && s.Suite != nil && s.Suite.Of(command) == nil
+			s.Suite = s.Suite.Of(command)
 		}
 	}
 	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {

@@ -259,6 +259,20 @@ func TestTakenBack(t *testing.T) {
 		t.Errorf("not in\n%s", text)
 	}
 
+	// Taken back twice, it is listed once; so is each task, which may have been done many times.
+	again := in
+	again.Events = append(slices.Clone(in.Events),
+		journal.Event{Kind: journal.Undone, Time: at.Add(time.Minute), Slice: "S-2", Commit: "1"},
+		journal.Event{Kind: journal.Undone, Time: at, Slice: "@quick", Commit: "2", Attempt: 1},
+		journal.Event{Kind: journal.Undone, Time: at, Slice: "@quick", Commit: "3", Attempt: 2})
+	d = report.New(again)
+	if len(d.TakenBack) != 3 || d.TakenBack[0].Commit != "1" || d.TakenBack[1].ID != "@quick" {
+		t.Errorf("taken back twice: %+v", d.TakenBack)
+	}
+	if text := markdown(t, d); !strings.Contains(text, "taken back "+when+"; a task isn't done again") {
+		t.Errorf("not in\n%s", text)
+	}
+
 	// The journal has rotated that away.
 	in.Events = in.Events[:len(in.Events)-1]
 	if d := report.New(in); len(d.TakenBack) != 1 || d.TakenBack[0].At != nil || d.TakenBack[0].Why != "it lost <orders>" {
