@@ -236,9 +236,8 @@ type Snapshot struct {
 	// the index of each item by id, if already known; nil to have New compute it
 	At map[string]int
 	// if not empty, why the dependency graph can't be read at the moment
-	Unsure   string
-	Suite    *Suite            // the last run of the project's tests; nil for none
-	Restated bool              // the test command is another than that of the last run
+	Unsure string
+	LastRun
 	Evidence map[string]string // raw status of ids that are no longer items (rows of STATE.md)
 	// the last of each item that isn't done; records of done items aren't read
 	Attempts  map[string]*Attempt

@@ -32,6 +32,12 @@ func (s *Suite) Of(command string) *Suite {
 	return s
 }
 
+// LastRun is gl's last run of the project's tests.
+type LastRun struct {
+	Suite    *Suite // nil if gl hasn't run them by this test command
+	Restated bool   // it has run them by another one
+}
+
 // TestCounts is what is known about a project's tests: gl's last run of the suite, and what the
 // slices record.
 type TestCounts struct {
@@ -42,10 +48,9 @@ type TestCounts struct {
 	Untold    int // done slices that record tests whose additions gl hasn't counted
 	Untested  int // done slices that gl completed without running tests
 	Security  int
-	Failing   int    // on red work
-	Uncounted int    // red slices with an unknown number of failing tests
-	Suite     *Suite // nil if gl hasn't run it
-	Restated  bool   // gl has run it by another test command
+	Failing   int // on red work
+	Uncounted int // red slices with an unknown number of failing tests
+	LastRun
 }
 
 // Add counts a slice n times.
