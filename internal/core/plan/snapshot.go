@@ -236,8 +236,8 @@ type Snapshot struct {
 	// the index of each item by id, if already known; nil to have New compute it
 	At map[string]int
 	// if not empty, why the dependency graph can't be read at the moment
-	Unsure string
-	LastRun
+	Unsure   string
+	Ran      LastRun
 	Evidence map[string]string // raw status of ids that are no longer items (rows of STATE.md)
 	// the last of each item that isn't done; records of done items aren't read
 	Attempts  map[string]*Attempt

@@ -308,13 +308,13 @@ func TestStandstillsLead(t *testing.T) {
 		snapshot plan.Snapshot
 		want     string
 	}{
-		"red":       {plan.Snapshot{Items: item("complete", ""), LastRun: plan.LastRun{Suite: red}}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
-		"not begun": {plan.Snapshot{Items: item("failed", ""), LastRun: plan.LastRun{Suite: red}}, "tests: the tests fail without any slice's work (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
+		"red":       {plan.Snapshot{Items: item("complete", ""), Ran: plan.LastRun{Suite: red}}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
+		"not begun": {plan.Snapshot{Items: item("failed", ""), Ran: plan.LastRun{Suite: red}}, "tests: the tests fail without any slice's work (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
 		"idle":      {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
 		"held":      {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
 		"blocked":   {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},
 		"stopped":   {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
-		"done":      {plan.Snapshot{Items: item("complete", ""), LastRun: plan.LastRun{Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}}, ""},
+		"done":      {plan.Snapshot{Items: item("complete", ""), Ran: plan.LastRun{Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}}, ""},
 	} {
 		c.snapshot.Noun = plan.Slice
 		d := report.New(report.Input{Plan: plan.New(&c.snapshot, began, plan.Options{}), Now: began})
