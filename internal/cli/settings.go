@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
+	"greenlight/internal/state/statedir"
 )
 
 const settingsExit = `
@@ -257,6 +258,16 @@ func unsetSetting(ctx context.Context, app *cmdutil.App, key string, asJSON bool
 func settingPlace(ctx context.Context, app *cmdutil.App, key,
 	text string) (*project.Project, error) {
 	pr, err := app.Project()
+	if err == nil && sibling(pr) {
+		s, err := pr.Settings()
+		if err == nil {
+			err = settingError(s.Set(key, text))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return pr, keepPrivate(ctx, app, pr)
+	}
 	if !errors.Is(err, project.ErrNoProject) || app.Inside() {
 		return pr, err
 	}
@@ -268,6 +279,19 @@ func settingPlace(ctx context.Context, app *cmdutil.App, key,
 		return nil, err
 	}
 	return beginAdHoc(ctx, app, place)
+}
+
+// keepPrivate keeps the first setting in another system's project out of git.
+func keepPrivate(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
+	if app.Inside() {
+		return nil
+	}
+	private, err := ops.KeepPrivate(ctx, pr.Root)
+	if err == nil && private {
+		app.IO.Message("the settings are in %s, which git ignores now; git add -f %s shares them",
+			statedir.Path(pr.Root), project.ConfigFile)
+	}
+	return err
 }
 
 // valueText returns a setting's value for people: one clean line.
