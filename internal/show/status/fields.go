@@ -87,6 +87,8 @@ var fields = [...]field{
 		place: head, words: blockerLines, color: always(term.Yellow), wraps: true},
 	{keys: []string{"tests"}, label: "Tests:", text: tests,
 		place: foot, words: labeled("Tests: ", testsShown), color: testsColor, wraps: true},
+	{label: "Checkout:", text: halfDone,
+		place: foot, words: halfDone, color: always(term.Yellow), wraps: true},
 	{label: "Next:", text: next,
 		place: foot, words: next, color: always(term.Green), wraps: true},
 	{label: "Base:", text: redBase,
@@ -272,6 +274,8 @@ func redBase(m *view.Model) string {
 	}
 	return red.Text + ", then run " + strings.Join(red.Next, plan.Then)
 }
+
+func halfDone(m *view.Model) string { return m.HalfDone }
 
 // next says what comes next where every item is complete; "" elsewhere.
 func next(m *view.Model) string {
