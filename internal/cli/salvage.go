@@ -169,7 +169,7 @@ func listKept(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	case asJSON:
 		return app.IO.JSON(doc)
 	case len(doc.Work) == 0:
-		app.IO.Printf("git has no kept work of this project's slices\n")
+		app.IO.Printf("git has no kept work of this project\n")
 	}
 	for i := range doc.Work {
 		e := &doc.Work[i]

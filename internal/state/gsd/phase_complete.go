@@ -320,10 +320,10 @@ func (p *phaseFiles) mayFinish() error {
 			p.id, len(open), strings.Join(open[:min(len(open), 20)], ", "))
 	case !p.dir.Had:
 		return phaseErrorf("Phase %s cannot be completed: it has no plans. Run %s %s first",
-			p.id, p.s.slash("plan-phase"), p.id)
+			p.id, Slash(p.s.Root, "plan-phase", p.s.getenv), p.id)
 	case !p.complete():
 		return phaseErrorf("Phase %s verification is incomplete: %s. "+
-			"Run %s %s first", p.id, p.dir.openVerification(), p.s.slash("verify-work"), p.id)
+			"Run %s %s first", p.id, p.dir.openVerification(), Slash(p.s.Root, "verify-work", p.s.getenv), p.id)
 	}
 	return nil
 }

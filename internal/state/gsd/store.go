@@ -30,8 +30,6 @@ type Store struct {
 	getenv func(string) string
 }
 
-func (s *Store) slash(name string) string { return Slash(s.Root, name, s.getenv) }
-
 // A Result is the output of a verb: a document for JSON, and one word or line for --raw.
 type Result struct {
 	Doc    any
@@ -175,7 +173,7 @@ func (s *Store) edit(ctx context.Context, w writing,
 func locked(ctx context.Context, s *Store, f func() error) error {
 	if _, err := os.Stat(s.Planning); err != nil {
 		return fmt.Errorf("%w: type %s in Claude Code to begin one, or gl init --system gsd", err,
-			s.slash("new-project"))
+			Slash(s.Root, "new-project", s.getenv))
 	}
 	release, err := lockState(ctx, s.Path(), true)
 	if err != nil {
