@@ -173,12 +173,12 @@ func listKept(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	}
 	for i := range doc.Work {
 		e := &doc.Work[i]
-		app.IO.Printf("%s\n", sanitize.Text(e.text()))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", e.text(), 2))
 		if id == "" {
 			continue
 		}
 		for _, s := range e.Snapshots {
-			app.IO.Printf("  %s\n", sanitize.Text(s.text(e)))
+			app.IO.Printf("%s\n", wrapped(app.IO, "", "  "+s.text(e), 4))
 			if s.Restore != nil {
 				app.IO.Printf("    %s\n", sanitize.Text(*s.Restore))
 			}
