@@ -436,7 +436,7 @@ func (t *reporter) summary(res *scheduler.Result) {
 		}
 		repo := t.cfg.Tools.Lane.Repo
 		if t.cfg.Project.Config.Git.Deliver == project.DeliverMerge && otherBranchText(repo) != "" && merged != "" { // the start of the run said it in full
-			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
+			app.IO.Message("note: the merged work is on %s, which isn't checked out here", worktree.Short(repo.Target()))
 		}
 	}
 	if res.Signal != nil {
