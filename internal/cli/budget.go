@@ -97,7 +97,7 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 		over = ", spent by " + sanitize.Text(strings.Join(doc.Over, ", "))
 	}
 	if doc.SliceUSD != nil {
-		over = "  for every slice" + over
+		over = "  each" + over
 	}
 	limit("slice", doc.SliceUSD, over)
 	limit("run", doc.DrainUSD, "")

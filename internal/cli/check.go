@@ -273,8 +273,8 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 		app.IO.Printf("Nothing is installed.\n")
 	}
 	if !doc.Commands {
-		app.IO.Printf("Claude Code finds no /gl: commands here. Agents that gl starts get the commands of gl %s anyway; gl install --global is for "+
-			"your own sessions\n", release())
+		app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Claude Code finds no /gl: commands here. Agents that gl starts get the commands of gl %s anyway; "+
+			"gl install --global is for your own sessions", release()), 2))
 	}
 }
 

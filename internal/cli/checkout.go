@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/ops"
+	"greenlight/internal/core/plan"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/workspace/git"
 )
@@ -60,6 +63,42 @@ func (c *checkout) tell(ctx context.Context) {
 	if len(added) > 0 {
 		c.j.app.IO.Message("%s", uncommittedText(added))
 	}
+}
+
+// halfDone names what is uncommitted in the checkout while an item there isn't done whose last
+// attempt ended without a result; "" for nothing. It is only a help, so errors are ignored.
+func halfDone(ctx context.Context, pr *project.Project, p *plan.Plan, only ...string) string {
+	if pr.Stateless() || pr.Tracker.Traits().Lands {
+		return ""
+	}
+	ids := only
+	if len(ids) == 0 {
+		ids = slices.Concat(p.Lists.Ready, p.Lists.TroubledIDs())
+	}
+	recs, err := pr.Runs.Last(ids...)
+	if err != nil {
+		return ""
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		if len(recs[id]) == 0 || p.State(id).Class == plan.Done {
+			return true
+		}
+		last := recs[id][0]
+		t := last.Judged.Outcome.Traits()
+		return last.Life.Phase != plan.Settled || t.Success || !t.LeavesWork()
+	})
+	if len(ids) == 0 {
+		return ""
+	}
+	names, err := ops.Uncommitted(ctx, pr)
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	const most = 3 // that are named
+	verb := map[bool]string{true: "isn't", false: "aren't"}[len(names) == 1]
+	return sanitize.Line(fmt.Sprintf("the last attempt at %s ended early, and %s in the checkout %s committed: %s%s. git status shows what there is, and the next attempt goes on with it",
+		words.Some(ids), words.Count(len(names), "file"), verb,
+		strings.Join(names[:min(len(names), most)], ", "), words.More(len(names)-most)))
 }
 
 // uncommittedText names files that an agent left uncommitted in the checkout, and the command that

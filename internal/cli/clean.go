@@ -182,7 +182,7 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableR
 			verb = "remove"
 			going++
 		}
-		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why)))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why), 2))
 	}
 	for _, c := range refs {
 		verb, n := "keep", c.Left
@@ -190,8 +190,8 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableR
 			verb, n = "remove", len(c.Refs)
 			going++
 		}
-		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s, branch %d: %s", verb,
-			words.Count(n, "ref"), c.Slice, c.N, c.Text())))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("%s %s of %s, branch %d: %s", verb,
+			words.Count(n, "ref"), c.Slice, c.N, c.Text()), 2))
 	}
 	if going == 0 {
 		app.IO.Printf("there is nothing to remove\n")

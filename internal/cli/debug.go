@@ -261,7 +261,7 @@ func (d *debugPrinter) log(l *debugreport.Log) {
 func (d *debugPrinter) contracts(list []contracts.Contract) {
 	d.section("Contracts")
 	if len(list) == 0 {
-		d.line("none in the slice's file")
+		d.line("none in its file")
 	}
 	for _, c := range list {
 		if c.Heading == nil {
@@ -275,7 +275,7 @@ func (d *debugPrinter) contracts(list []contracts.Contract) {
 func (d *debugPrinter) decisions(list []string) {
 	d.section("Decisions")
 	if len(list) == 0 {
-		d.line("none in the slice's file")
+		d.line("none in its file")
 	}
 	for _, text := range list {
 		d.line("%s", text)

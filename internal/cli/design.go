@@ -68,7 +68,7 @@ func talkInProject(ctx context.Context, app *cmdutil.App, name, words string) er
 	}
 	if sibling(t.pr) && !app.Inside() {
 		return fmt.Errorf("%s keeps its state in %s, and %s is about a roadmap of Greenlight's: %s", t.root, t.pr.System().Name,
-			t.command, instead(t.pr.Key(), words))
+			t.command, instead(app, t.pr, words))
 	}
 	return startTalk(ctx, app, t)
 }
@@ -79,12 +79,13 @@ func sibling(pr *project.Project) bool {
 }
 
 // instead is what plans or archives a milestone in another system.
-func instead(system, words string) string {
+func instead(app *cmdutil.App, pr *project.Project, words string) string {
+	name := "new-milestone"
 	switch {
-	case system == "specwright":
+	case pr.Key() == "specwright":
 		return "type /sw-design in Claude Code to begin the next work"
 	case words == "archive":
-		return "type /gsd-complete-milestone in Claude Code"
+		name = "complete-milestone"
 	}
-	return "type /gsd-new-milestone in Claude Code"
+	return "type " + project.GSDCommand(pr.Root, name, app.Getenv) + " in Claude Code"
 }

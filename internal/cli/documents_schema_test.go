@@ -90,6 +90,7 @@ var documents = []document{
 	{"gl rehearse --json", journal.Event{}, true, "events"},
 	{"gl trust --json", trustDoc{}, false, "trust"},
 	{"gl settings set KEY VALUE --json", settingDoc{}, false, "settings-get"},
+	{"gl settings unset KEY --json", settingDoc{}, false, "settings-get"},
 	{"gl settings profile NAME --json", settingDoc{}, false, "settings-get"},
 	{"gl settings mode NAME --json", settingDoc{}, false, "settings-get"},
 	{"gl settings model --json", modelsDoc{}, false, "settings-model"},

@@ -146,6 +146,9 @@ func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, n
 		}
 		d.Place, d.Root, d.Counts = inProject, &root, &counts
 		d.Lines = append(d.Lines, urgent(p, now)...)
+		if text := halfDone(ctx, v, p); text != "" {
+			d.Lines = append(d.Lines, text)
+		}
 		leader, err := pr.Runs.Control.Leader()
 		if err == nil && leader != "" {
 			d.Lines = append(d.Lines, "built by "+sanitize.Line(leader))

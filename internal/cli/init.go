@@ -205,7 +205,7 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	}
 	next := "/sw-init"
 	if system == "gsd" {
-		next = "/gsd-new-project"
+		next = project.GSDCommand(root, "new-project", app.Getenv)
 	}
 	app.IO.Printf("Made %s in %s\n", file, sanitize.Text(root))
 	unknown, err := unknownCommands(app, system, root)

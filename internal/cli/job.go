@@ -246,7 +246,7 @@ func (j *job) noteSerial(cfg scheduler.Config, p *plan.Plan) {
 	if why := j.oneByOne(); why != "" {
 		j.app.IO.Message("building one after the other: %s (--runner tmux builds in parallel anyway)", why)
 	} else if j.o.runner == "" {
-		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmux.InstallHint)
+		j.app.IO.Message("tmux is not on PATH, so agents work one after the other: %s, or use --runner process", tmux.InstallHint)
 	}
 }
 

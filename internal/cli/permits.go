@@ -127,6 +127,7 @@ var permits = sync.OnceValue(func() map[string]rule {
 		"gl settings set": {who: forSetting, setting: func(args []string) (string, string) {
 			return args[0], args[1]
 		}},
+		"gl settings unset":                    {},
 		"gl serve":                             {},
 		"gl ship":                              {who: forLaunch},
 		"gl slice":                             {who: forLaunch},

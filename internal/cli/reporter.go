@@ -199,7 +199,7 @@ func (t *reporter) aboutRun(r scheduler.Report) []string {
 		lines = append(lines, lockedText(r.Locked))
 	}
 	if r.NoSpace != nil {
-		lines = append(lines, "the disk is full, so no slice can be settled or started; "+
+		lines = append(lines, "the disk is full, so no attempt can be settled or started; "+
 			"free some space in "+t.cfg.Project.Root+", and gl goes on by itself")
 	}
 	if r.Full {

@@ -119,7 +119,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	case o.json:
 		errs = append(errs, app.IO.JSON(doc))
 	case o.all && len(ids) == 0:
-		app.IO.Printf("no slice has failed or stalled\n")
+		app.IO.Printf("nothing has failed or stalled\n")
 	default:
 		app.IO.Printf("%s", doc.text())
 		if doc.changed() {
@@ -198,7 +198,7 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 // whichBroken returns the usage error that names what could be put back.
 func whichBroken(ids []string) error {
 	if len(ids) == 0 {
-		return cmdutil.Usage("no slice has failed or stalled")
+		return cmdutil.Usage("nothing has failed or stalled")
 	}
 	return cmdutil.Usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)",
 		strings.Join(ids, ", "))

@@ -169,16 +169,16 @@ func listKept(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	case asJSON:
 		return app.IO.JSON(doc)
 	case len(doc.Work) == 0:
-		app.IO.Printf("git has no kept work of this project's slices\n")
+		app.IO.Printf("git has no kept work of this project\n")
 	}
 	for i := range doc.Work {
 		e := &doc.Work[i]
-		app.IO.Printf("%s\n", sanitize.Text(e.text()))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", e.text(), 2))
 		if id == "" {
 			continue
 		}
 		for _, s := range e.Snapshots {
-			app.IO.Printf("  %s\n", sanitize.Text(s.text(e)))
+			app.IO.Printf("%s\n", wrapped(app.IO, "", "  "+s.text(e), 4))
 			if s.Restore != nil {
 				app.IO.Printf("    %s\n", sanitize.Text(*s.Restore))
 			}

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/ops"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
+	"greenlight/internal/state/statedir"
 )
 
 const settingsExit = `
@@ -38,6 +39,7 @@ where a change keeps every other byte. A command's flag overrides the setting.` 
   gl settings model security opus
   gl settings mode yolo
   gl settings set parallel.max 6
+  gl settings unset parallel.max
   gl settings get test.command`,
 		ValidArgsFunction: completeSettings(app, settingKeys),
 		RunE: func(c *cobra.Command, a []string) error {
@@ -46,7 +48,7 @@ where a change keeps every other byte. A command's flag overrides the setting.` 
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.AddCommand(newSettingsProfile(app), newSettingsModel(app), newSettingsMode(app),
-		newSettingsGet(app), newSettingsSet(app))
+		newSettingsGet(app), newSettingsSet(app), newSettingsUnset(app))
 	return c
 }
 
@@ -62,7 +64,7 @@ config.json, or quality, balanced and budget.` + settingsExit,
 		ValidArgsFunction: completeSettings(app, (*project.Settings).Profiles),
 		RunE: func(c *cobra.Command, a []string) error {
 			if len(a) == 0 {
-				return explainSetting(app, "model_profile", asJSON)
+				return explainSetting(c.Context(), app, "model_profile", asJSON)
 			}
 			return changeSetting(c.Context(), app, "model_profile", a[0], asJSON)
 		},
@@ -90,7 +92,7 @@ func newSettingsMode(app *cmdutil.App) *cobra.Command {
 		}),
 		RunE: func(c *cobra.Command, a []string) error {
 			if len(a) == 0 {
-				return explainSetting(app, "mode", asJSON)
+				return explainSetting(c.Context(), app, "mode", asJSON)
 			}
 			return changeSetting(c.Context(), app, "mode", a[0], asJSON)
 		},
@@ -142,6 +144,23 @@ kept as a proposal, which gl doctor lists until you set that key.` + settingsExi
 		},
 	}
 	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" isn't a flag of ours
+	return settingJSON(app, c, &asJSON)
+}
+
+func newSettingsUnset(app *cmdutil.App) *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "unset KEY",
+		Short: "Remove one setting from the file",
+		Long: `Remove a setting from .greenlight/config.json: its default counts again. A key of your own, or an agent of parallel.agents, goes
+with all that is below it.` + settingsExit,
+		Example:           "  gl settings unset parallel.max\n  gl settings unset parallel.agents.mine",
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeSettings(app, settingKeys),
+		RunE: func(c *cobra.Command, a []string) error {
+			return unsetSetting(c.Context(), app, a[0], asJSON)
+		},
+	}
 	return settingJSON(app, c, &asJSON)
 }
 
@@ -210,12 +229,45 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 	return pr.Tracker.Refresh(ctx) // STATE.md shows the mode
 }
 
+func unsetSetting(ctx context.Context, app *cmdutil.App, key string, asJSON bool) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	was, is, err := ops.UnsetSetting(ctx, pr, key)
+	if err != nil {
+		return settingError(err)
+	}
+	now, before := valueText(is.Value), valueText(was.Value)
+	switch {
+	case asJSON:
+		return errors.Join(app.IO.JSON(settingDoc{1, is.Item()}), pr.Tracker.Refresh(ctx))
+	case !was.File && was.Wrong == "":
+		app.IO.Printf("%s isn't in %s\n", key, project.ConfigFile)
+	case now == "":
+		app.IO.Printf("%s is unset (was %s)\n", key, cmp.Or(before, "empty"))
+	default:
+		app.IO.Printf("%s is %s again, the default (was %s)\n", key, now, cmp.Or(before, "empty"))
+	}
+	return pr.Tracker.Refresh(ctx)
+}
+
 // settingPlace returns the project whose setting is to change. In a git repository without a
 // project it makes a private one, as gl do does, because the tests have to be set before the first
 // task. A setting that can't be set leaves none behind.
 func settingPlace(ctx context.Context, app *cmdutil.App, key,
 	text string) (*project.Project, error) {
 	pr, err := app.Project()
+	if err == nil && sibling(pr) {
+		s, err := pr.Settings()
+		if err == nil {
+			err = settingError(s.Set(key, text))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return pr, keepPrivate(ctx, app, pr)
+	}
 	if !errors.Is(err, project.ErrNoProject) || app.Inside() {
 		return pr, err
 	}
@@ -227,6 +279,19 @@ func settingPlace(ctx context.Context, app *cmdutil.App, key,
 		return nil, err
 	}
 	return beginAdHoc(ctx, app, place)
+}
+
+// keepPrivate keeps the first setting in another system's project out of git.
+func keepPrivate(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
+	if app.Inside() {
+		return nil
+	}
+	private, err := ops.KeepPrivate(ctx, pr.Root)
+	if err == nil && private {
+		app.IO.Message("the settings are in %s, which git ignores now; git add -f %s shares them",
+			statedir.Path(pr.Root), project.ConfigFile)
+	}
+	return err
 }
 
 // valueText returns a setting's value for people: one clean line.
@@ -299,7 +364,7 @@ type settingModel struct {
 }
 
 // runSettings shows all settings, or those of one section.
-func runSettings(app *cmdutil.App, only string, asJSON bool) error {
+func runSettings(ctx context.Context, app *cmdutil.App, only string, asJSON bool) error {
 	pr, err := app.AnyProject()
 	s, warnings := project.DefaultSettings(), []plan.Warning(nil)
 	switch {
@@ -316,7 +381,7 @@ func runSettings(app *cmdutil.App, only string, asJSON bool) error {
 		return app.IO.JSON(newSettingsDoc(s, only, warnings))
 	}
 	return app.Page(func() error {
-		showSettings(app.IO, s, only)
+		showSettings(app.IO, s, only, targetInUse(ctx, pr))
 		return nil
 	})
 }

@@ -61,6 +61,11 @@ func setModel(ctx context.Context, app *cmdutil.App, role, model string, tell bo
 	if err != nil {
 		return err
 	}
+	if sibling(pr) {
+		if err := keepPrivate(ctx, app, pr); err != nil {
+			return err
+		}
+	}
 	var before, after []project.Model
 	err = pr.EditSettings(ctx, func(s *project.Settings) error {
 		before = s.Models()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -15,20 +16,21 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/run/project"
+	"greenlight/internal/workspace/worktree"
 )
 
 // showOrExplain shows all settings, those of a section, or one.
 func showOrExplain(app *cmdutil.App, c *cobra.Command, a []string, asJSON bool) error {
 	switch {
 	case len(a) == 0:
-		return runSettings(app, "", asJSON)
+		return runSettings(c.Context(), app, "", asJSON)
 	case len(a) == 1:
 		for _, section := range project.SettingSections() {
 			if only := strings.TrimSuffix(a[0], ".") + "."; only == section.Keys {
-				return runSettings(app, only, asJSON)
+				return runSettings(c.Context(), app, only, asJSON)
 			}
 		}
-		return explainSetting(app, a[0], asJSON)
+		return explainSetting(c.Context(), app, a[0], asJSON)
 	}
 	if _, _, ok := project.AboutSetting(a[0]); ok {
 		return cmdutil.Usage("to change it, run gl settings set %s %s", a[0],
@@ -37,8 +39,22 @@ func showOrExplain(app *cmdutil.App, c *cobra.Command, a []string, asJSON bool) 
 	return cmdutil.UnknownCommand(c, a[0])
 }
 
+// targetInUse returns the branch that work is merged into while git.target isn't set; "" if that is
+// still to be decided.
+func targetInUse(ctx context.Context, pr *project.Project) string {
+	if pr == nil {
+		return ""
+	}
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return ""
+	}
+	return worktree.Short(repo.Target())
+}
+
 // showSettings prints the settings by section, each with what it does, and the agents' models.
-func showSettings(out *iostreams.Streams, s *project.Settings, only string) {
+// target is the branch in use.
+func showSettings(out *iostreams.Streams, s *project.Settings, only, target string) {
 	own := s.List()
 	for i, section := range project.SettingSections() {
 		if only != "" && only != section.Keys {
@@ -50,7 +66,7 @@ func showSettings(out *iostreams.Streams, s *project.Settings, only string) {
 		out.Printf("%s\n", out.Paint(term.Bold, section.Title))
 		for _, key := range section.List() {
 			set, _ := s.Get(key) // a known key
-			printSetting(out, key, valueText(set.Value), sourceText(set))
+			printSetting(out, key, valueText(set.Value), sourceText(set)+inUse(set, target))
 			about, _, _ := project.AboutSetting(key)
 			out.Printf("%s\n", out.Paint(term.Dim, term.Wrap("      "+about.Line, out.Width(), 6)))
 		}
@@ -75,6 +91,14 @@ func showSettings(out *iostreams.Streams, s *project.Settings, only string) {
 	}
 	out.Printf("\n%s\n", out.Paint(term.Dim, term.Wrap(
 		"gl settings KEY explains one setting, gl settings set KEY VALUE changes it.", out.Width(), 0)))
+}
+
+// inUse adds the branch in use to the source of git.target where that isn't set.
+func inUse(set project.Setting, target string) string {
+	if set.Key != "git.target" || target == "" || valueText(set.Value) != "" {
+		return ""
+	}
+	return ": " + sanitize.Line(target) + " is in use"
 }
 
 // sourceText says where a value comes from: "default", "config.json; default 4".
@@ -116,7 +140,7 @@ func printSetting(out *iostreams.Streams, key, value, source string) {
 }
 
 // explainSetting prints one setting on a screen.
-func explainSetting(app *cmdutil.App, key string, asJSON bool) error {
+func explainSetting(ctx context.Context, app *cmdutil.App, key string, asJSON bool) error {
 	if asJSON {
 		return runSettingsGet(app, key, true)
 	}
@@ -146,7 +170,9 @@ func explainSetting(app *cmdutil.App, key string, asJSON bool) error {
 		head := "  " + term.Pad(name, len("default")) + "  "
 		out.Printf("%s\n", term.WrapColumn(head, text, out.Width()))
 	}
-	fact("value", strings.TrimSpace(valueText(set.Value)+" ("+sourceText(set)+")"))
+	pr, _ := app.AnyProject() // settings has reported its error
+	fact("value", strings.TrimSpace(valueText(set.Value)+" ("+sourceText(set)+
+		inUse(set, targetInUse(ctx, pr))+")"))
 	fact("default", cmp.Or(valueText(usual), "none"))
 	if len(about.Values) > 0 {
 		fact("values", strings.Join(about.Values, ", "))
@@ -176,7 +202,7 @@ func settingExample(key string, about project.About, usual json.RawMessage) stri
 // unknownSetting returns the error for a word that is neither a setting nor a subcommand, with what
 // was meant.
 func unknownSetting(word string, err error) error {
-	if meant := suggest.Match(word, []string{"profile", "model", "mode", "get", "set"}); meant != "" {
+	if meant := suggest.Match(word, []string{"profile", "model", "mode", "get", "set", "unset"}); meant != "" {
 		return cmdutil.Usage("%w: did you mean gl settings %s?", err, meant)
 	}
 	if bad := new(project.SettingError); errors.As(err, &bad) {

@@ -93,6 +93,7 @@ var inSituations = map[string][4]int{
 	"settings model security opus":    {0, 1, 0, 0},
 	"settings profile budget":         {0, 1, 0, 0},
 	"settings set parallel.max 3":     {0, 1, 0, 0},
+	"settings unset parallel.max":     {0, 1, 0, 0},
 	"salvage":                         {0, 1, 0, 0},
 	"ship":                            {0, 1, 1, 1},
 	"slice":                           {0, 1, 127, 127},

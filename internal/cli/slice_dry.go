@@ -30,7 +30,7 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	if err := j.admit(p, func(string) bool { return false }); err != nil {
 		return err
 	}
-	launch := wouldLaunch(p, j)
+	launch, with := wouldLaunch(p, j)
 	var refused error
 	if len(launch) > 0 {
 		noteTrust(ctx, app, pr, j.kinds()...)
@@ -38,14 +38,10 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 			launch = nil
 		}
 	}
-	id := "ID"
-	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
-		id = launch[0]
+	command, err := dryCommand(pr, p, j, launch, with)
+	if err != nil {
+		return err
 	}
-	prompt := pr.Tracker.Prompt(id)
-	command := j.first().Command(agent.Job{Prompt: prompt, Dir: pr.Root,
-		SessionID: "UUID", Slice: "ID", Instructions: j.first().instructions(prompt), Briefed: j.briefs(j.first()),
-		BriefFile: pr.Runs.Files.Brief("ID", 1)})
 	if o.json {
 		doc := dryDoc(p, launch, command)
 		doc.Expected = expected(pr, p, j)
@@ -57,6 +53,36 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 		app.IO.Message("note: a rehearsal works in a scratch copy of the project")
 	}
 	return refused
+}
+
+// dryCommand returns the command line of what would be launched first, by the agent with that name,
+// or else of the item ID. The conversation's id is made at the claim.
+func dryCommand(pr *project.Project, p *plan.Plan, j *job, launch []string,
+	with string) ([]string, error) {
+	b, id, n := j.first(), "ID", 1
+	job := agent.Job{Dir: pr.Root, SessionID: "UUID"}
+	if len(launch) > 0 {
+		id = launch[0]
+		if i := slices.IndexFunc(j.agents, func(b *builder) bool { return b.Name == with }); i >= 0 {
+			b = j.agents[i]
+		} else if named, _, err := j.find(with); err == nil { // by the slice alone
+			b = named
+		}
+		if j.config(p).Builders.Find != nil {
+			job.Model = p.State(id).Model
+		}
+		last, err := pr.Runs.Last(id)
+		if err != nil {
+			return nil, err
+		}
+		if len(last[id]) > 0 {
+			n = last[id][0].ID.N + 1
+		}
+	}
+	job.Prompt = pr.Tracker.Prompt(id)
+	job.Slice, job.Instructions, job.Briefed = id, b.instructions(job.Prompt), j.briefs(b)
+	job.BriefFile = pr.Runs.Files.Brief(id, n)
+	return b.Command(job), nil
 }
 
 // tellDry prints the plan, and what would be launched by which command.
@@ -107,8 +133,9 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 }
 
-// wouldLaunch returns what the first round would start.
-func wouldLaunch(p *plan.Plan, j *job) []string {
+// wouldLaunch returns what the first round would start, and the name of the agent that would get the
+// first of it.
+func wouldLaunch(p *plan.Plan, j *job) (launch []string, with string) {
 	n := max(j.max-p.Taken, 0)
 	if !j.parallel() {
 		n = min(n, 1)
@@ -138,14 +165,15 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	}
 	allotment := p.Allot(accounts, time.Now(),
 		plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Builders.Find != nil})
-	var launch []string
 	for _, id := range candidates {
 		if i := allotment.Agent(id); i >= 0 && len(launch) < n {
 			allotment.Launched(i)
-			launch = append(launch, id)
+			if launch = append(launch, id); len(launch) == 1 {
+				with = accounts[i].Agent
+			}
 		}
 	}
-	return launch
+	return launch, with
 }
 
 type dryRunDoc struct {
@@ -154,7 +182,8 @@ type dryRunDoc struct {
 	Running       []string `json:"running"`
 	Blocked       []string `json:"blocked"`
 	WouldLaunch   []string `json:"would_launch"` // what the first round would start
-	// the agent's argv; ID and UUID are placeholders
+	// the agent's argv for the first of would_launch; UUID is a placeholder, and so is ID if there
+	// is none
 	Command []string `json:"command"`
 
 	// when all buildable slices are done, simulated with several --max; empty without history

@@ -154,11 +154,11 @@ func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions,
 		}
 		screen := status.Screen{Width: max(width, 10), All: o.all, Paint: out.Paint}
 		m := facts.Model(pr, p, now)
-		m.Proving = facts.Proving(ctx, pr, p)
+		m.Proving, m.HalfDone = facts.Proving(ctx, pr, p), halfDone(ctx, pr, p)
 		return screen.Lines(m)
 	}
 	m := view.Summary(p, facts.Summary(ctx, pr, p), now)
-	m.Proving = facts.Proving(ctx, pr, p)
+	m.Proving, m.HalfDone = facts.Proving(ctx, pr, p), halfDone(ctx, pr, p)
 	return status.Pipe(m)
 }
 

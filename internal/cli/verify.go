@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/core/gate"
 	"greenlight/internal/run/lane"
+	"greenlight/internal/run/project"
 	"greenlight/internal/run/testrun"
 	"greenlight/internal/show/attempttext"
 	"greenlight/internal/workspace/worktree"
@@ -122,7 +122,7 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict,
 			answersOf(c.Gate), c.Set})
 		if !o.json {
-			printCheck(app, c, worktree.Short(l.Repo.Target()), pr.Config.Test.Limit, !o.audit)
+			printCheck(app, pr, c, worktree.Short(l.Repo.Target()), !o.audit)
 		}
 	}
 	var c *lane.Check
@@ -169,8 +169,8 @@ func answersOf(r *gate.Ruling) []gate.Answer {
 }
 
 // printCheck prints one check: a line and, with more, the end of the output of failing tests.
-func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Duration, more bool) {
-	line := checkText(c, target, limit)
+func printCheck(app *cmdutil.App, pr *project.Project, c *lane.Check, target string, more bool) {
+	line := checkText(pr, c, target)
 	if c.Belied() {
 		line += "; the commit says: " + c.Claim
 	}
@@ -187,7 +187,7 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 	if c.Set {
 		app.IO.Printf("%s is verified now\n", sanitize.Line(c.Slice))
 	}
-	if c.What == lane.OfLane {
+	if c.What == lane.OfLane && !sibling(pr) {
 		app.IO.Printf("%s\n", term.Wrap(testsAlone, app.IO.Width(), 4))
 	}
 	if v := c.Verdict; more && v != nil && !v.Green() {
@@ -200,7 +200,7 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 	}
 }
 
-func checkText(c *lane.Check, target string, limit time.Duration) string {
+func checkText(pr *project.Project, c *lane.Check, target string) string {
 	commit := c.Commit[:min(len(c.Commit), 10)]
 	subject := "the merged work"
 	switch c.What {
@@ -211,6 +211,9 @@ func checkText(c *lane.Check, target string, limit time.Duration) string {
 	case lane.OfTarget:
 		subject = c.Slice + " as it is in " + target
 	case lane.OfLane:
+		if sibling(pr) { // whose agents commit there by themselves
+			subject = target
+		}
 	}
 	switch v := c.Verdict; {
 	case len(c.Conflicts) > 0:
@@ -225,7 +228,7 @@ func checkText(c *lane.Check, target string, limit time.Duration) string {
 		return fmt.Sprintf("%s: tests pass (%.1fs)", subject, v.Seconds)
 	default:
 		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject,
-			strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
+			strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: "), v.Seconds)
 		if c.Problem != "" {
 			text += ", and " + c.Problem
 		}

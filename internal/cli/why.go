@@ -241,6 +241,9 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for _, rec := range recs {
 		printAttempt(out, p.State(id), rec, landed, now)
 	}
+	if text := halfDone(ctx, pr, p, id); text != "" {
+		out.Printf("%s\n", wrapped(out, term.Yellow, "  "+text, 4))
+	}
 	for _, text := range happened(pr, id, now) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))
 	}

@@ -71,7 +71,8 @@ func runLine(app *cmdutil.App, compact, asJSON bool) error {
 	}
 	p, ok := gsd.ReadPosition(dir, app.Getenv)
 	if !ok {
-		return fmt.Errorf("%s: no .planning/STATE.md that can be read, here or above: type /gsd-new-project in Claude Code to begin one", dir)
+		return fmt.Errorf("%s: no .planning/STATE.md that can be read, here or above: type %s in Claude Code to begin one", dir,
+			gsd.Slash(dir, "new-project", app.Getenv))
 	}
 	if !asJSON {
 		app.IO.Printf("%s\n", term.OneLine(p.Line(compact), maxGsdLine))

@@ -208,7 +208,7 @@ func (s *Streams) Confirm(question string) bool {
 	if !IsTerminal(s.In) || !IsTerminal(s.Err) {
 		return false
 	}
-	fmt.Fprintf(s.Err, "%s [y/N] ", strings.TrimSpace(question))
+	fmt.Fprint(s.Err, s.onErr(strings.TrimSpace(question)+" [y/N]")+" ")
 	line, _ := bufio.NewReader(s.In).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/paths"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
 	"greenlight/internal/state/slice"
@@ -28,7 +29,7 @@ func BeginAdHoc(ctx context.Context, root string) error {
 		return err
 	}
 	// First, so that a partial state can't be committed.
-	if err := exclude(at.Common, "/"+at.Prefix+statedir.Name+"/"); err != nil {
+	if err := exclude(at, "state of gl do and gl land"); err != nil {
 		return err
 	}
 	if err := statedir.Make(root); err != nil {
@@ -37,11 +38,31 @@ func BeginAdHoc(ctx context.Context, root string) error {
 	return durable.MkdirAll(statedir.Path(root, "slices"), 0o755)
 }
 
-// exclude makes git ignore a pattern in all worktrees of this clone. A .gitignore inside the
-// directory wouldn't be enough: worktrees lack it, so agents would commit the documents they write
-// there.
-func exclude(common, pattern string) error {
-	path := filepath.Join(common, "info", "exclude")
+// KeepPrivate makes git ignore the directory of gl's settings in another system's project, before
+// they are written: that system's agents commit what git shows as untracked. It reports whether it
+// has; it leaves a directory alone that has settings already, or files that git tracks.
+func KeepPrivate(ctx context.Context, root string) (bool, error) {
+	at, err := git.FindCheckout(ctx, root)
+	if err != nil || paths.Exists(filepath.Join(root, project.ConfigFile)) {
+		return false, nil // no repository, or no first setting
+	}
+	tracked, err := git.Tracked(ctx, root, statedir.Name)
+	if err != nil || len(tracked) > 0 {
+		return false, err
+	}
+	left, err := git.Unignored(ctx, root, project.ConfigFile)
+	if err != nil || len(left) == 0 {
+		return false, err
+	}
+	return true, exclude(at, "gl's settings")
+}
+
+// exclude makes git ignore the state directory in all worktrees of this clone; why is for people. A
+// .gitignore inside the directory wouldn't be enough: worktrees lack it, so agents would commit the
+// documents they write there.
+func exclude(at git.Checkout, why string) error {
+	pattern := "/" + at.Prefix + statedir.Name + "/"
+	path := filepath.Join(at.Common, "info", "exclude")
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -57,7 +78,7 @@ func exclude(common, pattern string) error {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return durable.Replace(path, old, []byte(text+"# state of gl do and gl land\n"+pattern+"\n"))
+	return durable.Replace(path, old, []byte(text+"# "+why+"\n"+pattern+"\n"))
 }
 
 // readOptional reads a file; nil if it doesn't exist.

@@ -55,13 +55,46 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store,
 	if err != nil {
 		return was, is, err
 	}
+	return was, is, settled(ctx, pr, key)
+}
+
+// settled tells of a changed setting, and drops proposals for it.
+func settled(ctx context.Context, pr *project.Project, key string) error {
 	if key == "parallel.max" {
 		if err := pr.Runs.Control.PutSlotsSet(time.Now()); err != nil {
-			return was, is, fmt.Errorf("%s is changed, but a running gl slice --max can't be told: %w",
+			return fmt.Errorf("%s is changed, but a running gl slice --max can't be told: %w",
 				project.ConfigFile, err)
 		}
 	}
-	return was, is, pr.Proposals().Decided(ctx, []trust.Command{{Key: key}})
+	return pr.Proposals().Decided(ctx, []trust.Command{{Key: key}})
+}
+
+// UnsetSetting removes one setting from config.json, so that its default counts. It returns the old
+// and the new value; is has no value if the key is a person's own.
+func UnsetSetting(ctx context.Context, pr *project.Project,
+	key string) (was, is project.Setting, err error) {
+	err = pr.EditSettings(ctx, func(s *project.Settings) error {
+		var err error
+		if was, err = s.Get(key); err != nil {
+			return err
+		}
+		if err := s.Unset(key); err != nil {
+			return err
+		}
+		if strings.HasPrefix(key, "parallel.agent") { // parallel.agent may name what is gone now
+			if err := s.CheckAgents(); err != nil {
+				return err
+			}
+		}
+		if is, err = s.Get(key); err != nil {
+			is = project.Setting{Key: key}
+		}
+		return nil
+	})
+	if err != nil {
+		return was, is, err
+	}
+	return was, is, settled(ctx, pr, key)
 }
 
 const targetKey = "git.target"

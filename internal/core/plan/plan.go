@@ -132,7 +132,8 @@ func (st *State) heedBudget(s *Snapshot) {
 	st.Class, st.OverBudget = Waiting, true
 	own := *st.Item
 	st.Item = &own
-	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent, the limit of every slice", spent, s.Cost.Limit)
+	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent, the limit of every %s", spent, s.Cost.Limit,
+		cmp.Or(s.Noun, Slice))
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
 

@@ -167,10 +167,14 @@ func (c TestCounts) Unknown() bool {
 	return c.Ran.Suite == nil && c.Recorded+c.Failing+c.Security+c.Uncounted == 0
 }
 
-// Brief returns "1,829 tests, 3 failing", "tests passed (no counts)" or "no tests run".
+// Brief returns "1,829 tests, 3 failing", "tests passed (no counts)", "no tests run" or, where only
+// agents have counted, "gl ran no tests, agents report 9".
 func (c TestCounts) Brief() string {
-	if c.Unknown() || c.Claimed() && c.Failing+c.Uncounted == 0 {
+	switch {
+	case c.Unknown():
 		return "no tests run"
+	case c.Claimed() && c.Failing+c.Uncounted == 0:
+		return "gl ran no tests, agents report " + words.Thousands(c.Recorded)
 	}
 	text := ""
 	if n, known := c.Passing(); known {

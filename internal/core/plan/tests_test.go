@@ -22,7 +22,7 @@ func TestTestCounts(t *testing.T) {
 		{nil, nil, nil, "0 passing, 0 failing, 0 security", "0 passing, 0 failing, 0 security", "no tests run"},
 		{[]*plan.Item{claimed}, []*plan.Item{red}, nil, "9 passing, 3 failing, 2 security", "9 passing, 3 failing, 2 security", "9 tests, 3 failing"},
 		{[]*plan.Item{untested}, nil, nil, "9 passing, 0 failing, 0 security (reported by agents; gl ran no tests)",
-			"9 passing, 0 failing, 0 security", "no tests run"},
+			"9 passing, 0 failing, 0 security", "gl ran no tests, agents report 9"},
 		{[]*plan.Item{untested}, []*plan.Item{red}, nil, "9 passing, 3 failing, 0 security (reported by agents; gl ran no tests)",
 			"9 passing, 3 failing, 0 security", "9 tests, 3 failing"},
 		{[]*plan.Item{counted}, nil, suite, "1,829 passing, 0 failing, 0 security (4 new)", "1829 passing, 0 failing, 0 security", "1,829 tests"},

@@ -247,6 +247,23 @@ func (s *Settings) Set(key, text string) error {
 	return s.put(raw, strings.Split(key, ".")...)
 }
 
+// Unset removes the key from the file, so that its default counts, with the objects that are empty
+// then. The error is a *SettingError for an unknown key.
+func (s *Settings) Unset(key string) (err error) {
+	path := strings.Split(key, ".")
+	if role, ok := strings.CutPrefix(key, "model_overrides."); ok {
+		if path[1], err = s.role(role); err != nil {
+			return err
+		}
+	} else if _, err := s.Get(key); err != nil {
+		return err
+	}
+	for s.doc.Remove(path...) && len(path) > 1 && len(s.doc.Keys(path[:len(path)-1]...)) == 0 {
+		path = path[:len(path)-1]
+	}
+	return nil
+}
+
 // value converts a text to the JSON that the key needs.
 func (s *Settings) value(key, text string) (json.RawMessage, error) {
 	if k, ok := findSetting(key); ok {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -183,6 +184,9 @@ func newLanded(in Input, c completion) Landed {
 			l.Verified, l.Unverified = true, ""
 		}
 	}
+	if text := l.testedSince(in.Plan); text != "" {
+		l.Unverified = strings.TrimPrefix(l.Unverified+"; "+text, "; ")
+	}
 	for _, a := range in.Facts.Records[c.id] {
 		l.Cost.Add(a)
 		if !a.Accepted() {
@@ -190,6 +194,24 @@ func newLanded(in Input, c completion) Landed {
 		}
 	}
 	return l
+}
+
+// testedSince says that the whole suite has passed since an unverified item was completed, as by a
+// gl verify without an id, and on what; "" if it hasn't.
+func (l *Landed) testedSince(p *plan.Plan) string {
+	s := p.Tests.Suite
+	if l.Verified || s == nil || s.Red || s.Failed > 0 || s.At.Before(l.At) {
+		return ""
+	}
+	on := "all that is merged"
+	switch {
+	case s.Commit == "":
+		on = "the checkout"
+	case s.Commit == l.Commit:
+		on = "its commit"
+	}
+	return fmt.Sprintf("the tests passed since, at %s, on %s; gl verify %s%s verifies it",
+		s.At.Local().Format("15:04"), on, l.ID, p.Snapshot.Flags)
 }
 
 // notMerged returns why the target doesn't have a tested slice.

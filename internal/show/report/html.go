@@ -306,8 +306,8 @@ func (d *Document) ForecastText() string {
 		text += fmt.Sprintf(". More than %s wouldn't help", words.Count(f.Slots, "slot"))
 	}
 	if f.Typical != nil {
-		text += fmt.Sprintf(". A slice takes %s, by %s",
-			duration(*f.Typical), words.Count(f.Samples, "attempt"))
+		text += fmt.Sprintf(". One %s takes %s, by %s",
+			d.Noun, duration(*f.Typical), words.Count(f.Samples, "attempt"))
 	}
 	return text + "."
 }

@@ -230,7 +230,7 @@ func picture(d *Document) template.HTML {
 	}
 	var s drawing
 	s.f(`<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="graph-title graph-desc">`, width, height, width, height)
-	s.f(`<title id="graph-title">Dependency graph of %d slices</title><desc id="graph-desc">%s</desc>`, len(d.Graph), esc(d.graphText()))
+	s.f(`<title id="graph-title">Dependency graph of %s</title><desc id="graph-desc">%s</desc>`, words.Count(len(d.Graph), d.Noun), esc(d.graphText()))
 	for _, n := range d.Graph {
 		to := at[n.ID]
 		for _, dep := range n.Deps {

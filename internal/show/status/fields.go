@@ -87,6 +87,10 @@ var fields = [...]field{
 		place: head, words: blockerLines, color: always(term.Yellow), wraps: true},
 	{keys: []string{"tests"}, label: "Tests:", text: tests,
 		place: foot, words: labeled("Tests: ", testsShown), color: testsColor, wraps: true},
+	{label: "Checkout:", text: halfDone,
+		place: foot, words: halfDone, color: always(term.Yellow), wraps: true},
+	{label: "Next:", text: next,
+		place: foot, words: next, color: always(term.Green), wraps: true},
 	{label: "Base:", text: redBase,
 		place: foot, words: redBase, color: always(term.Red), wraps: true},
 	{keys: []string{"cost"}, label: "Cost:", text: cost, place: top, words: labeled("cost ", cost)},
@@ -269,6 +273,21 @@ func redBase(m *view.Model) string {
 		return ""
 	}
 	return red.Text + ", then run " + strings.Join(red.Next, plan.Then)
+}
+
+func halfDone(m *view.Model) string { return m.HalfDone }
+
+// next says what comes next where every item is complete; "" elsewhere.
+func next(m *view.Model) string {
+	p := m.Plan
+	if p.Total == 0 || m.Counts.Done < p.Total || m.Counts.Undelivered > 0 || p.Total < len(p.States) {
+		return ""
+	}
+	text := "all " + p.Snapshot.Noun + "s are complete. gl report" + p.Snapshot.Flags + " shows what was built"
+	if p.Snapshot.Noun == plan.Slice {
+		text += `, gl add-slice` + p.Snapshot.Flags + ` "NAME" adds the next`
+	}
+	return text
 }
 
 func tests(m *view.Model) string { return view.Tests(m.Plan) }

@@ -181,6 +181,9 @@ type Model struct {
 
 	// how unverified items get verified, with the command; "" for unknown, or if no view asks
 	Proving string
+	// what an attempt that ended early has left uncommitted in the checkout; "" for nothing, or if
+	// no view asks
+	HalfDone string
 }
 
 // Summary returns the model of a plan without rows, for views that need no records.

@@ -96,7 +96,8 @@ func (t *Tracker) setLifecycle(l Lifecycle, drop ...string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lifecycleWait)
 	defer cancel()
-	s := &Store{Root: p.Root, Planning: p.Planning, Now: t.Now, Warn: func(string) {}}
+	s := &Store{Root: p.Root, Planning: p.Planning, Now: t.Now, Warn: func(string) {},
+		getenv: t.getenv}
 	_, _ = s.edit(ctx, writing{bare: true}, func(d *draft) error {
 		l.apply(d)
 		d.set = slices.DeleteFunc(d.set, func(c change) bool {

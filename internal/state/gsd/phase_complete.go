@@ -319,11 +319,11 @@ func (p *phaseFiles) mayFinish() error {
 			"superseded in its front matter",
 			p.id, len(open), strings.Join(open[:min(len(open), 20)], ", "))
 	case !p.dir.Had:
-		return phaseErrorf("Phase %s cannot be completed: it has no plans. Run /gsd-plan-phase %s first",
-			p.id, p.id)
+		return phaseErrorf("Phase %s cannot be completed: it has no plans. Run %s %s first",
+			p.id, Slash(p.s.Root, "plan-phase", p.s.getenv), p.id)
 	case !p.complete():
 		return phaseErrorf("Phase %s verification is incomplete: %s. "+
-			"Run /gsd-verify-work %s first", p.id, p.dir.openVerification(), p.id)
+			"Run %s %s first", p.id, p.dir.openVerification(), Slash(p.s.Root, "verify-work", p.s.getenv), p.id)
 	}
 	return nil
 }

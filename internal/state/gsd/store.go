@@ -26,6 +26,8 @@ type Store struct {
 	Now      func() time.Time // the clock
 	Compat   bool             // compute status and percent as GSD's own tools do
 	Warn     func(string)     // called with warnings for a person
+
+	getenv func(string) string
 }
 
 // A Result is the output of a verb: a document for JSON, and one word or line for --raw.
@@ -69,7 +71,8 @@ func refused(doc any) Result {
 // OpenStore finds the STATE.md for dir, like Find; GSD_PROJECT and GSD_WORKSTREAM select a part
 // of .planning. A missing STATE.md isn't an error.
 func OpenStore(dir string, getenv func(string) string) (*Store, error) {
-	s := &Store{Root: planningRoot(dir, getenv("HOME")), Now: clock(getenv), Warn: func(string) {}}
+	s := &Store{Root: planningRoot(dir, getenv("HOME")), Now: clock(getenv), Warn: func(string) {},
+		getenv: getenv}
 	s.Planning = filepath.Join(s.Root, ".planning")
 	for _, key := range []string{projectKey, workstreamKey} {
 		if value := getenv(key); value != "" && !validName(value) {
@@ -169,8 +172,8 @@ func (s *Store) edit(ctx context.Context, w writing,
 // killed writer has left beside them goes first.
 func locked(ctx context.Context, s *Store, f func() error) error {
 	if _, err := os.Stat(s.Planning); err != nil {
-		return fmt.Errorf("%w: type /gsd-new-project in Claude Code to begin one, "+
-			"or gl init --system gsd", err)
+		return fmt.Errorf("%w: type %s in Claude Code to begin one, or gl init --system gsd", err,
+			Slash(s.Root, "new-project", s.getenv))
 	}
 	release, err := lockState(ctx, s.Path(), true)
 	if err != nil {

@@ -162,14 +162,16 @@ func (t *Tracker) Prompt(id string) string {
 	return t.slash("progress")
 }
 
-// slash returns the slash command of that name as installed for this project or user: GSD's own
-// is /gsd-name, older installations have /gsd:name.
-func (t *Tracker) slash(name string) string {
-	user := t.getenv("CLAUDE_CONFIG_DIR")
+func (t *Tracker) slash(name string) string { return Slash(t.root, name, t.getenv) }
+
+// Slash returns the slash command of that name as installed for the project at root or the user:
+// GSD's own is /gsd-name, older installations have /gsd:name.
+func Slash(root, name string, getenv func(string) string) string {
+	user := getenv("CLAUDE_CONFIG_DIR")
 	if user == "" {
-		user = filepath.Join(t.getenv("HOME"), ".claude")
+		user = filepath.Join(getenv("HOME"), ".claude")
 	}
-	for _, dir := range []string{filepath.Join(t.root, ".claude"), user} {
+	for _, dir := range []string{filepath.Join(root, ".claude"), user} {
 		if paths.IsFile(filepath.Join(dir, "commands", "gsd", name+".md")) {
 			return "/gsd:" + name
 		}

@@ -179,6 +179,22 @@ func (r *reader) link(i *Issue, byID map[string]*Issue) {
 		}
 	}
 	i.Deps, i.Elsewhere = in, out
+	i.Name = r.unhinted(i.Name, byID)
+}
+
+// unhinted returns a name without what it says in brackets at its end about dependencies, if all of
+// them are issues of the list: the slice's dependencies say it.
+func (r *reader) unhinted(name string, byID map[string]*Issue) string {
+	at := bracketed().FindStringSubmatchIndex(name)
+	if at == nil || at[0] == 0 {
+		return name
+	}
+	for _, ref := range separator().Split(name[at[2]:at[3]], -1) {
+		if id, _ := r.id(ref); byID[sliceid.Key(id)] == nil {
+			return name
+		}
+	}
+	return name[:at[0]]
 }
 
 func refuseCycles(order []string, needs map[string][]string, byID map[string]*Issue) error {
@@ -256,12 +272,19 @@ func short(text string, limit int) string {
 	return text[:cut] + "…"
 }
 
+// The expression that finds dependencies in texts.
+const (
+	refText  = `#?[A-Za-z0-9][A-Za-z0-9._-]*`
+	hintText = `\b(?:blocked by|depends on|needs|requires|after)\b:?[ \t]+(` +
+		refText + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + refText + `)*)`
+)
+
 var (
 	// "blocked by #12, #13 and #14", "Depends on: T001"
-	hint = sync.OnceValue(func() *regexp.Regexp {
-		const ref = `#?[A-Za-z0-9][A-Za-z0-9._-]*`
-		return regexp.MustCompile(`(?i)\b(?:blocked by|depends on|needs|requires|after)\b:?[ \t]+(` +
-			ref + `(?:(?:[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*)` + ref + `)*)`)
+	hint = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + hintText) })
+	// the same in brackets at the end
+	bracketed = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)[ \t]*[(\[]` + hintText + `[)\]]$`)
 	})
 	separator = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[ \t]*,[ \t]*(?:and[ \t]+)?|[ \t]+and[ \t]+|[ \t]*&[ \t]*`)
@@ -279,14 +302,20 @@ func (r *reader) hints(text string, known func(id string) bool) []string {
 		}
 		for _, m := range hint().FindAllStringSubmatch(l.Text, -1) {
 			for _, ref := range separator().Split(m[1], -1) {
-				ref = strings.TrimRight(ref, "._-")
-				if n := number().FindStringSubmatch(ref); n != nil {
-					ids = append(ids, r.prefix+n[1])
-				} else if known(ref) {
-					ids = append(ids, ref)
+				if id, numbered := r.id(ref); numbered || known(id) {
+					ids = append(ids, id)
 				}
 			}
 		}
 	}
 	return ids
+}
+
+// id returns the id that a reference in a text means, "GH-12" for "#12", and whether it is a number.
+func (r *reader) id(ref string) (id string, numbered bool) {
+	ref = strings.TrimRight(ref, "._-")
+	if n := number().FindStringSubmatch(ref); n != nil {
+		return r.prefix + n[1], true
+	}
+	return ref, false
 }
