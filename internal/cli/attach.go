@@ -45,7 +45,7 @@ A line that you type in a pane is said to its agent, as gl say does; C-c ends th
 				return err
 			}
 			if len(panes) == 0 {
-				return errors.New("this project has no tmux session: gl slice --watch starts one, gl logs ID shows what an agent did")
+				return errors.New("no agent of this project runs in tmux: gl logs ID shows what an agent did")
 			}
 			if len(ids) > 0 {
 				if err := selectPane(c.Context(), app, pr, s, panes, ids[0]); err != nil {

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-type cleanOptions struct{ dryRun, yes, json bool }
+type cleanOptions struct{ ignored, dryRun, yes, json bool }
 
 func newClean(app *cmdutil.App) *cobra.Command {
 	var o cleanOptions
@@ -28,19 +28,23 @@ the target has the work of its branch, the worktree has no uncommitted, staged o
 it isn't in use. An interrupted removal is completed. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete
 are never touched.
 
+--ignored removes worktrees with their ignored files, too, such as node_modules or dist: they exist nowhere else, and no snapshot
+has them. Worktrees with changes or untracked files stay, and those in which an ignored directory is a git repository.
+
 Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice are removed once its worktree is gone, the target
 has the work of its branch, and each is the tree of a commit of the branch or the target. The others are listed, with the reason.
 
 On a terminal it asks first. Without one, --yes is needed.
 
 Exit codes: 0 removed, or nothing to remove; 1 it failed, or you didn't say yes; 2 wrong usage.`,
-		Example:           "  gl clean --dry-run\n  gl clean\n  gl clean S-07 --yes",
+		Example:           "  gl clean --dry-run\n  gl clean\n  gl clean S-07 --yes\n  gl clean --ignored --dry-run",
 		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			return runClean(c.Context(), app, ids, o)
 		},
 	}
 	f := c.Flags()
+	f.BoolVar(&o.ignored, "ignored", false, "remove worktrees with their ignored files, too")
 	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be removed without removing it")
 	f.BoolVarP(&o.yes, "yes", "y", false, "remove without asking")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
@@ -83,7 +87,7 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	if err != nil {
 		return err
 	}
-	list, err := cleanable(ctx, app, pr, ids)
+	list, err := cleanable(ctx, app, pr, ids, worktree.RemoveOptions{Ignored: o.ignored})
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 		tellCleanable(app, list, refs)
 	}
 	if going+spent > 0 && !o.dryRun && !o.yes {
-		if err := agreeToClean(app, going, spent); err != nil {
+		if err := agreeToClean(app, going, spent, o); err != nil {
 			return err
 		}
 	}
@@ -152,8 +156,8 @@ func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops
 
 // cleanable returns the worktrees and whether they can be removed. The project's commands that this
 // runs must be allowed.
-func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project,
-	ids []string) ([]ops.Cleanable, error) {
+func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids []string,
+	o worktree.RemoveOptions) ([]ops.Cleanable, error) {
 	commands, err := pr.MustAllow().ForClean(ctx)
 	if err == nil {
 		err = permit(ctx, app, pr.Root, commands)
@@ -161,7 +165,7 @@ func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project,
 	if err != nil {
 		return nil, err
 	}
-	list, err := ops.Cleanables(ctx, pr, ids)
+	list, err := ops.Cleanables(ctx, pr, ids, o)
 	if none := new(worktree.Unavailable); errors.As(err, &none) && len(ids) == 0 {
 		app.IO.Message("%s", sanitize.Text(none.Reason))
 		return list, nil
@@ -195,7 +199,7 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableR
 }
 
 // agreeToClean asks a person, and returns the refusal.
-func agreeToClean(app *cmdutil.App, going, spent int) error {
+func agreeToClean(app *cmdutil.App, going, spent int, o cleanOptions) error {
 	what := words.Count(going, "worktree")
 	if spent > 0 {
 		what += " and " + words.Count(spent, "ref")
@@ -204,7 +208,11 @@ func agreeToClean(app *cmdutil.App, going, spent int) error {
 	case app.Confirm("Remove " + what + "?"):
 		return nil
 	case !app.IO.Interactive():
-		return errors.New("gl clean asks a question and needs a terminal: gl clean --yes removes without asking")
+		command := "gl clean"
+		if o.ignored {
+			command += " --ignored"
+		}
+		return fmt.Errorf("%s asks a question and needs a terminal: %[1]s --yes removes without asking", command)
 	}
 	return errors.New("nothing was removed")
 }

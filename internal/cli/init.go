@@ -47,7 +47,8 @@ gh issue list --json prints it), and task lists (TODO.md, tasks.md, specs/*/task
 --system.
 
 --system specwright|gsd makes an empty project of that kind instead, without a conversation: /sw-init or /gsd-new-project in
-Claude Code fills it in.
+Claude Code fills it in. Where one of them keeps its state already, gl init asks before it begins slices of Greenlight's own beside
+it, because gl works on those from then on; without a terminal, --system greenlight is needed.
 
 --graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
 array of objects with an id. It names unknown, duplicate and malformed ids and cycles, and refuses the file.`,
@@ -62,26 +63,30 @@ array of objects with an id. It names unknown, duplicate and malformed ids and c
 	f.StringVar(&o.graph, "graph", "", "take the slices from `FILE`; it becomes GRAPH.json")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.StringVar(&o.system, "system", "", "make an empty project of the system `NAME`: "+
-		strings.Join(install.Systems(), ", "))
+		strings.Join(install.Systems(), ", ")+"; or greenlight, beside one of them")
 	_ = c.RegisterFlagCompletionFunc("system",
-		cobra.FixedCompletions(install.Systems(), cobra.ShellCompDirectiveNoFileComp))
+		cobra.FixedCompletions(initSystems(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagFilename("graph", "json")
 	return c
 }
 
 func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
+	other := o.system != "" && o.system != ownSystem
 	switch {
-	case o.system != "" && (o.graph != "" || o.json):
-		return cmdutil.Usage("--graph and --json aren't for --system")
-	case o.system != "":
+	case other && (o.graph != "" || o.json):
+		return cmdutil.Usage("--graph and --json aren't for --system %s", o.system)
+	case other:
 		return initSystem(ctx, app, o.system)
 	case !o.noAgent && (o.graph != "" || o.json):
 		return cmdutil.Usage("--graph and --json go with --no-agent")
 	case !o.noAgent:
-		return interview(ctx, app)
+		return interview(ctx, app, o)
 	}
 	root, err := initRoot(app)
 	if err != nil {
+		return err
+	}
+	if err := agreeToJoin(app, root, o); err != nil {
 		return err
 	}
 	app.IO.Detail("make .greenlight in %s", root)
@@ -117,6 +122,32 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	app.IO.Printf("\nNext: %s\n", next)
 	for _, s := range made.Beside {
 		app.IO.Printf("Or go on with %s's work: gl slice --system %s\n", s.Name, s.Key)
+	}
+	return nil
+}
+
+// ownSystem is the value of --system for Greenlight's own slices.
+const ownSystem = "greenlight"
+
+// initSystems returns the values of --system.
+func initSystems() []string { return append([]string{ownSystem}, install.Systems()...) }
+
+// agreeToJoin asks a person before slices of Greenlight's own begin beside another system's state,
+// because they come first from then on. It returns the refusal.
+func agreeToJoin(app *cmdutil.App, root string, o initOptions) error {
+	pr, err := project.Open(root)
+	if err != nil || !sibling(pr) || o.system == ownSystem {
+		return nil // what can't be read is reported when the project is made
+	}
+	s := pr.System()
+	if !app.IO.Interactive() || app.Inside() {
+		return fmt.Errorf("%s keeps its state in %s: gl status and gl slice work on it, and %s changes it. For slices of Greenlight's own beside it, "+
+			"which gl works on from then on, and on %s's with --system %s: gl init --no-agent --system %s",
+			s.Name, root, s.Command, s.Name, s.Key, ownSystem)
+	}
+	if !app.Confirm(fmt.Sprintf("%s keeps its state here. Begin slices of Greenlight's own beside it? gl works on them from then on, and on %s's with --system %s.",
+		s.Name, s.Name, s.Key)) {
+		return errors.New("nothing was made")
 	}
 	return nil
 }
@@ -161,7 +192,7 @@ func proposePlan(ctx context.Context, app *cmdutil.App, root string) (next strin
 // initSystem makes an empty project of another system.
 func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	if !slices.Contains(install.Systems(), system) {
-		return cmdutil.Usage("--system must be %s", cmdutil.MustBe(system, install.Systems()))
+		return cmdutil.Usage("--system must be %s", cmdutil.MustBe(system, initSystems()))
 	}
 	root, err := initRoot(app)
 	if err != nil {
@@ -266,10 +297,15 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 const onlyFiles = "run gl init --no-agent to create only the files"
 
 // interview begins a conversation, in a project or where one may begin.
-func interview(ctx context.Context, app *cmdutil.App) error {
+func interview(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	pr, root, err := talkProject(app)
 	if err != nil {
 		return err
+	}
+	if sibling(pr) && !app.Inside() {
+		if err := agreeToJoin(app, root, o); err != nil {
+			return err
+		}
 	}
 	if pr == nil && !app.Inside() {
 		if err := ops.NotLinked(root, app.Getenv); err != nil {
@@ -280,11 +316,6 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 		}
 	}
 	if !app.Inside() && !app.IO.Interactive() {
-		if sibling(pr) {
-			s := pr.System()
-			return fmt.Errorf("%s keeps its state in %s: gl status and gl slice work on it, and %s changes it. For slices of Greenlight's own beside it, "+
-				"run gl init on a terminal, or gl init --no-agent", root, s.Name, s.Command)
-		}
 		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: " + onlyFiles)
 	}
 	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init",

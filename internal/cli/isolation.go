@@ -94,7 +94,7 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 	if err := git.Mend(repo.Git.Common); err != nil {
 		return nil, err
 	}
-	return repo, w.noteUnseen(ctx)
+	return repo, w.noteUnseen(ctx, repo)
 }
 
 // noteBranch says, once, that agents commit to the branch that is checked out.
@@ -165,15 +165,18 @@ func unseenText(documents []string) string {
 
 // noteUnseen prints what agents won't see in their worktrees because it isn't committed. If slices
 // are built from it, it asks before starting.
-func (w *workplaces) noteUnseen(ctx context.Context) error {
+func (w *workplaces) noteUnseen(ctx context.Context, repo *worktree.Repo) error {
 	unseen, err := ops.FindUnseen(ctx, w.pr)
 	if err != nil || len(unseen.Documents)+len(unseen.Files) == 0 {
 		return err
 	}
 	if n := len(unseen.Files); n > 0 {
-		w.app.IO.Message("agents won't see %s until you commit %s: %s%s",
-			words.Count(n, "uncommitted file"), map[bool]string{true: "it", false: "them"}[n == 1],
-			sanitize.Text(unseen.Files[0]), words.More(n-1))
+		until := "until you commit " + map[bool]string{true: "it", false: "them"}[n == 1]
+		if otherBranchText(repo) != "" {
+			until = "of this checkout, since they start from " + worktree.Short(repo.Target())
+		}
+		w.app.IO.Message("agents won't see %s %s: %s", words.Count(n, "uncommitted file"), until,
+			sanitize.Text(words.Some(unseen.Files)))
 	}
 	if len(unseen.Documents) == 0 {
 		return nil

@@ -448,7 +448,7 @@ func (j *job) conclude(cfg scheduler.Config, t *reporter, res *scheduler.Result,
 			done = done && o.Traits().Success
 		}
 	}
-	if !done || len(res.Lane.Waiting()) > 0 && cfg.Tools.Lane != nil {
+	if !done || res.Lost != "" || len(res.Lane.Waiting()) > 0 && cfg.Tools.Lane != nil {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil

@@ -431,9 +431,12 @@ func (t *reporter) summary(res *scheduler.Result) {
 			app.IO.Printf("%s\n", term.Wrap("  "+merged, app.IO.Width(), 4))
 		}
 		tellUndelivered(app.IO, res.Lane)
+		if res.Lost != "" && len(p.Lists.Landing) == 0 { // what is queued has it as its reason
+			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(res.Lost), app.IO.Width(), 4))
+		}
 		repo := t.cfg.Tools.Lane.Repo
 		if t.cfg.Project.Config.Git.Deliver == project.DeliverMerge && otherBranchText(repo) != "" && merged != "" { // the start of the run said it in full
-			app.IO.Message("note: git switch %s shows the merged work in these files", worktree.Short(repo.Target()))
+			app.IO.Message("note: the merged work is on %s, which isn't checked out here", worktree.Short(repo.Target()))
 		}
 	}
 	if res.Signal != nil {
@@ -553,11 +556,14 @@ func (t *reporter) sentence(res *scheduler.Result) {
 	switch {
 	case c.Failed > 0:
 		color = term.Red
-	case c.Done == c.Total && c.Undelivered == 0:
+	case c.Done == c.Total && c.Undelivered == 0 && res.Lost == "":
 		color = term.Green
 	}
 	out := t.app.IO
 	text := c.Sentence(how, res.Plan.Snapshot.Noun)
+	if res.Lost != "" {
+		text += " Merged work isn't in " + res.Lane.Target + " any more."
+	}
 	// a rehearsal costs nothing
 	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) {
 		if res.Spent.CostUSD == nil {

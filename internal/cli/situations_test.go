@@ -66,7 +66,7 @@ var inSituations = map[string][4]int{
 	"cost":                            {0, 1, 0, 0},
 	"import -":                        {2, 2, 2, 2},
 	"init":                            {0, 1, 1, 1},
-	"init --no-agent":                 {1, 0, 1, 0},
+	"init --no-agent":                 {1, 0, 1, 1},
 	"install --local --agent codex":   {0, 0, 0, 0},
 	"land":                            {1, 1, 1, 1},
 	"logs S-2":                        {1, 1, 1, 1},

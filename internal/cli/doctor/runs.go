@@ -87,10 +87,10 @@ func checkRecords(x *exam) []Finding {
 		}
 	}
 	slices.Sort(gone)
-	for _, id := range gone {
+	if len(gone) > 0 {
 		all = append(all, found(Note, ".greenlight/runs/done",
-			fmt.Sprintf("%s of %s, which isn't a slice",
-				words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
+			"attempt records of slices that don't exist (any more): "+words.Some(gone),
+			"gl logs "+gone[0]).of(gone[0]))
 	}
 	return all
 }

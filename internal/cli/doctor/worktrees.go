@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/base/sanitize"
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
+	"greenlight/internal/run/lane"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
 	"greenlight/internal/workspace/worktree"
@@ -42,7 +43,7 @@ func checkWorktrees(x *exam) []Finding {
 	case err != nil:
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
-	all := goneTarget(x, repo)
+	all := append(goneTarget(x, repo), x.stuckQueue(repo)...)
 	left, err := repo.Cleaner.Leftovers(x.ctx)
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
@@ -105,6 +106,19 @@ func goneTarget(x *exam, repo *worktree.Repo) []Finding {
 		return nil
 	}
 	return []Finding{found(Error, "", sanitize.Line(refused.Reason), sanitize.Line(refused.Help))}
+}
+
+// stuckQueue reports a merge queue that can't move: its branch was moved or pruned, or the target
+// was reset.
+func (x *exam) stuckQueue(repo *worktree.Repo) []Finding {
+	reason, err := lane.Stuck(x.ctx, x.pr, repo)
+	if err != nil {
+		reason = err.Error()
+	}
+	if reason == "" {
+		return nil
+	}
+	return []Finding{found(Warning, "", sanitize.Line(reason), "")}
 }
 
 // specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.

@@ -25,11 +25,14 @@ type Cleanable struct {
 	Why           string
 
 	lineage *worktree.Lineage
+	given   worktree.RemoveOptions
 }
 
 // Cleanables examines the worktrees of the named slices, or of all: only those of complete slices
-// may be removed, and only if their content exists elsewhere. It changes nothing.
-func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Cleanable, error) {
+// may be removed, and only if what o doesn't give up of their content exists elsewhere. It changes
+// nothing.
+func Cleanables(ctx context.Context, pr *project.Project, ids []string,
+	o worktree.RemoveOptions) ([]Cleanable, error) {
 	repo, kept, err := KeptWork(ctx, pr, "")
 	if err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 		if k.Admin == "" || len(ids) > 0 && !slices.ContainsFunc(ids, k.IsOfID) {
 			continue
 		}
-		c := Cleanable{System: k.System, Slice: k.Slice, N: k.N, Path: k.Place()}
+		c := Cleanable{System: k.System, Slice: k.Slice, N: k.N, Path: k.Place(), given: o}
 		if attempt.IsTask(k.Slice) {
 			c.Why, err = openTask(pr, k.Slice)
 		} else {
@@ -76,7 +79,7 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	}
 	for _, l := range lanes {
 		c := Cleanable{N: l.N, Path: l.Path, lineage: l}
-		if c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, l); err != nil {
+		if c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, l, o); err != nil {
 			return nil, err
 		}
 		list = append(list, c)
@@ -129,7 +132,7 @@ func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.K
 		c.Why = "its branch is gone, so its content is unknown"
 		return nil
 	}
-	c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, c.lineage)
+	c.Remove, c.Why, err = repo.Cleaner.Removable(ctx, c.lineage, c.given)
 	return err
 }
 
@@ -149,7 +152,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string,
 				return err.Error(), nil
 			}
 		}
-		return repo.Cleaner.Remove(ctx, c.lineage)
+		return repo.Cleaner.Remove(ctx, c.lineage, c.given)
 	}
 	if attempt.IsTask(c.Slice) {
 		err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
@@ -203,5 +206,5 @@ func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *workt
 		pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
-	return repo.Cleaner.Remove(ctx, c.lineage)
+	return repo.Cleaner.Remove(ctx, c.lineage, c.given)
 }

@@ -28,9 +28,9 @@ func RedBase(p *Plan) *Standstill {
 	}
 	where := "on what was merged"
 	if p.Done == 0 {
-		where = "before anything was merged"
+		where = "without any slice's work"
 	}
-	return &Standstill{"tests", "the tests fail " + where + " (" + what + "): fix them there",
+	return &Standstill{"tests", "the tests fail " + where + " (" + what + "): fix them, or the test command",
 		[]string{"gl verify" + p.Snapshot.Flags}}
 }
 

@@ -17,7 +17,7 @@ type Standstill struct{ Reason string }
 
 func (e *Standstill) Error() string { return e.Reason }
 
-func standstill(format string, a ...any) error { return &Standstill{fmt.Sprintf(format, a...)} }
+func standstill(format string, a ...any) *Standstill { return &Standstill{fmt.Sprintf(format, a...)} }
 
 // An ahead is a merge of the queue's branch with the target, where both have commits of their own.
 // It is tested together with the next work, and the branch moves to it then.
@@ -139,9 +139,10 @@ func (t *branchTip) current(ctx context.Context) (string, error) {
 		return "", err
 	}
 	name := worktree.Short(t.repo.Queue.Ref())
-	if t.file.Tip != "" && tip != t.file.Tip && tip != t.file.Next {
-		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to start over from %s",
-			name, short(t.file.Tip), worktree.Short(t.repo.Target()))
+	if still, err := strayed(ctx, t.repo, t.file, tip); err != nil {
+		return "", err
+	} else if still != nil {
+		return "", still
 	}
 	if t.file.Tip == "" { // gl has never moved it, so its own commits were never tested
 		target, err := t.history.target(ctx)
@@ -208,19 +209,13 @@ func (t *branchTip) move(ctx context.Context, from, to, reason string, pass gate
 // checkRewound stops at a target that was reset or rebased: what was removed there on purpose must
 // not come back from the queue's branch.
 func (t *branchTip) checkRewound(ctx context.Context, target string) error {
-	if t.file.Seen == "" || t.file.Seen == target {
-		return nil
-	}
-	in, err := git.IsAncestor(ctx, t.repo.Git.Common, t.file.Seen, target)
-	if err != nil || in {
+	if lost, err := lostBy(ctx, t.repo, t.file, target); err != nil || !lost {
 		return err
 	}
 	if git.LostByReset(ctx, t.repo.Git.Common, t.repo.Target(), t.file.Seen) {
 		return t.deliverLost(ctx, target)
 	}
-	name := worktree.Short(t.repo.Target())
-	return standstill("%s no longer contains %s: it was reset or rebased. Run gl land --reset to start over from %s as it is now",
-		name, short(t.file.Seen), name)
+	return rewound(t.repo, t.file)
 }
 
 // deliverLost lists what the target lost by chance as not delivered yet.

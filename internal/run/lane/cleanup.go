@@ -44,7 +44,8 @@ func (c *cleanup) discard(ctx context.Context, lineage *worktree.Lineage) (kept 
 		if err := c.commands.allowed(ctx); err != nil {
 			return "", err
 		}
-		if removable, why, err := c.repo.Cleaner.Removable(ctx, lineage); err != nil || !removable {
+		if removable, why, err := c.repo.Cleaner.Removable(ctx, lineage,
+			worktree.RemoveOptions{}); err != nil || !removable {
 			return why, err
 		}
 		if err := site.TearDown(ctx, c.project.Root, c.repo, lineage,
@@ -53,5 +54,5 @@ func (c *cleanup) discard(ctx context.Context, lineage *worktree.Lineage) (kept 
 			return "", err
 		}
 	}
-	return c.repo.Cleaner.Remove(ctx, lineage)
+	return c.repo.Cleaner.Remove(ctx, lineage, worktree.RemoveOptions{})
 }

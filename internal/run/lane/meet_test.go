@@ -159,7 +159,7 @@ func TestPruned(t *testing.T) {
 "undelivered": [{"slice": "S-9", "commit": %[1]q}], "dropped": [{"slice": "S-8", "commit": %[1]q}]}`, gone))
 	b := s.queue("S-2", apart(t, "S-2"))
 	s.work()
-	s.queued(b, "isn't where gl left it")
+	s.queued(b, "git no longer has 1234567890, where gl left the branch")
 	dropped, _, err := s.lane().Reset(t.Context())
 	check(t, err)
 	if !slices.Equal(dropped, []string{"S-9"}) {

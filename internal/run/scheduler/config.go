@@ -151,6 +151,7 @@ type Result struct {
 	Signal  os.Signal         // what ended it
 	Stopped bool              // by gl stop --all
 	Lane    lane.Status       // what has landed and isn't merged yet
+	Lost    string            // why the target has lost merged work; "" if it hasn't
 	Barred  []string          // why some of it wasn't launched: commands that aren't allowed
 	Spent   spending.Total    // by what ended during the run
 }

@@ -373,6 +373,9 @@ func (s *scheduler) deliver(ctx context.Context) {
 		if err := s.queueJobs.deliver(ctx); err != nil {
 			s.warn(fmt.Errorf("what passed the tests can't be merged: %w", err))
 		}
+		lost, err := lane.Lost(ctx, s.cfg.Project, s.cfg.Tools.Lane.Repo)
+		s.warn(err)
+		s.res.Lost = lost
 	}
 	s.res.Lane = lane.ReadStatus(s.cfg.Project.Runs.Files.Dir())
 }

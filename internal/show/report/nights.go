@@ -124,7 +124,7 @@ func laneSpans(events []journal.Event, n Night) []Span {
 			continue
 		}
 		if e.Slice == "" {
-			s.Text += " before anything was merged"
+			s.Text += " without any slice's work"
 		}
 		if within(s, n) {
 			list = append(list, s)

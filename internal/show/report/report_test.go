@@ -294,8 +294,8 @@ func TestStandstillsLead(t *testing.T) {
 		snapshot plan.Snapshot
 		want     string
 	}{
-		"red":       {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them there: gl verify"},
-		"not begun": {plan.Snapshot{Items: item("failed", ""), Suite: red}, "tests: the tests fail before anything was merged (2 failing, at 413d763f14): fix them there: gl verify"},
+		"red":       {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
+		"not begun": {plan.Snapshot{Items: item("failed", ""), Suite: red}, "tests: the tests fail without any slice's work (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
 		"idle":      {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
 		"held":      {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
 		"blocked":   {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},

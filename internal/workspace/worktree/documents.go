@@ -151,20 +151,53 @@ func (p *parts) takeDocuments(ctx context.Context, l *Lineage, top string) error
 }
 
 // keeps describes what would be lost with the worktree at top, given what git finds in it, "" for
-// nothing. Documents that takeDocuments copies aren't.
-func (p *parts) keeps(ctx context.Context, l *Lineage, top string, u *git.Unsaved) (string, error) {
+// nothing, and lists what o gives up. Documents that takeDocuments copies aren't lost. Of what o
+// gives up, repositories stay, as with git clean: they may have commits of their own.
+func (p *parts) keeps(ctx context.Context, l *Lineage, top string, u *git.Unsaved,
+	o RemoveOptions) (kept string, given []string, err error) {
 	found := *u
 	others, has := p.at.ignoredState(u.Ignored)
 	if _, had := p.at.ignoredState(l.Ignored); has || had {
 		list, err := p.documents(ctx, l, top)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		found.Ignored = others
 		if i := slices.IndexFunc(list, func(d document) bool { return d.left != "" }); i >= 0 {
 			return fmt.Sprintf("it has %q, and %s; %s",
-				p.at.git.Prefix+path.Join(statedir.Name, list[i].rel), list[i].left, onceGone), nil
+				p.at.git.Prefix+path.Join(statedir.Name, list[i].rel), list[i].left, onceGone), nil, nil
 		}
 	}
-	return unsavedText(&found), nil
+	if !o.Ignored || len(found.Changed)+len(found.Staged) > 0 {
+		return unsavedText(&found), nil, nil
+	}
+	repository, err := repositoryIn(top, found.Ignored)
+	switch {
+	case err != nil: // for example a directory that another user's process made
+		return err.Error() + "; " + onceGone, nil, nil
+	case repository != "":
+		return fmt.Sprintf("%q is a git repository of its own; %s", repository, onceGone), nil, nil
+	}
+	return "", found.Ignored, nil
+}
+
+// repositoryIn returns the first git repository at or below the paths, which are relative to top;
+// "" for none.
+func repositoryIn(top string, list []string) (found string, err error) {
+	for _, p := range list {
+		err := filepath.WalkDir(filepath.Join(top, p),
+			func(name string, e fs.DirEntry, err error) error {
+				if err != nil || e.Name() != ".git" {
+					return err
+				}
+				if found, err = filepath.Rel(top, filepath.Dir(name)); err != nil {
+					return err
+				}
+				return fs.SkipAll
+			})
+		if err != nil || found != "" {
+			return found, err
+		}
+	}
+	return "", nil
 }

@@ -126,7 +126,7 @@ func TestLaneWorktree(t *testing.T) {
 	if setups != 2 || l.Phase != Ready {
 		t.Errorf("%d, %+v", setups, l)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil ||
 		!strings.Contains(kept, "at work") {
 		t.Errorf("%q, %v", kept, err)
 	}
@@ -193,7 +193,7 @@ func TestCars(t *testing.T) {
 	all, err := r.Lineages.CleanableLanes()
 	must(t, err)
 	for _, l := range all {
-		if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
+		if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil || kept != "" || !gone(l.Path) {
 			t.Error(kept, err)
 		}
 	}
@@ -212,10 +212,10 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	c := all[0]
-	if yes, why, err := r.Cleaner.Removable(t.Context(), c); err != nil || !yes {
+	if yes, why, err := r.Cleaner.Removable(t.Context(), c, RemoveOptions{}); err != nil || !yes {
 		t.Error(why, err)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), c); err != nil || kept != "" || !gone(l.Path) ||
+	if kept, err := r.Cleaner.Remove(t.Context(), c, RemoveOptions{}); err != nil || kept != "" || !gone(l.Path) ||
 		!gone(l.Admin) || !gone(root+".gl") {
 		t.Error(kept, err)
 	}
@@ -310,7 +310,7 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 	l := made(t, r, "S-1")
 	testfiles.Write(t, l.Path, map[string]string{"a.txt": "done\n"})
 	tip := commit(t, l.Path, "done")
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil ||
 		!strings.Contains(kept, "that main doesn't have") {
 		t.Errorf("%q, %v", kept, err)
 	}
@@ -322,11 +322,11 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 		!kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if yes, why, err := r.Cleaner.Removable(t.Context(), l); err != nil || !yes ||
+	if yes, why, err := r.Cleaner.Removable(t.Context(), l, RemoveOptions{}); err != nil || !yes ||
 		why != "gl/lane/_/main has all that is in it" {
 		t.Error(why, err)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" || !gone(l.Path) {
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil || kept != "" || !gone(l.Path) {
 		t.Errorf("%q, %v", kept, err)
 	}
 }

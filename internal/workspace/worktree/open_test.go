@@ -212,7 +212,7 @@ func TestAttach(t *testing.T) {
 	if got := gitIn(t, root, "show", s.Tree+":work"); got != "work" {
 		t.Errorf("work is %q", got)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil ||
 		!strings.Contains(kept, "no target branch") {
 		t.Errorf("%q, %v", kept, err)
 	}

@@ -19,10 +19,16 @@ import (
 // mends refs that git doesn't have whole.
 type Cleaner struct{ *parts }
 
-// Remove ends the lineage, and removes its worktree if the target or one of the other commits
-// contains everything in it; otherwise kept says what they don't contain. The branch and the WIP
-// refs stay. Remove also finishes an interrupted removal.
-func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
+// RemoveOptions are what else may go with a worktree.
+type RemoveOptions struct {
+	Ignored bool // files that git ignores: they exist nowhere else
+}
+
+// Remove ends the lineage, and removes its worktree if the target contains everything in it that o
+// doesn't give up; otherwise kept says what it doesn't contain. The branch and the WIP refs stay.
+// Remove also finishes an interrupted removal.
+func (c *Cleaner) Remove(ctx context.Context, l *Lineage, o RemoveOptions) (kept string,
+	err error) {
 	if err := durable.MkdirPrivate(c.at.dir()); err != nil { // runs/ may have been removed
 		return "", err
 	}
@@ -55,7 +61,7 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 		}
 		return "", h.forget(ctx)
 	default:
-		if kept, _, err = c.inTheWay(ctx, l, in); err != nil || kept != "" {
+		if kept, _, err = c.inTheWay(ctx, l, o); err != nil || kept != "" {
 			return kept, err
 		}
 		// No process finds the directory by its path now.
@@ -63,7 +69,7 @@ func (c *Cleaner) Remove(ctx context.Context, l *Lineage, in ...string) (kept st
 			return "", err
 		}
 	}
-	return h.finishRemoval(ctx, aside)
+	return h.finishRemoval(ctx, aside, o)
 }
 
 // Discard removes the lineage with its worktree, its branch and its snapshots, whatever they have:
@@ -132,7 +138,7 @@ func (c *Cleaner) discardRefs(ctx context.Context, l *Lineage) error {
 // Removable reports whether Remove would remove the lineage's worktree, and why, or why it would be
 // kept. It changes nothing.
 func (c *Cleaner) Removable(ctx context.Context, l *Lineage,
-	in ...string) (yes bool, why string, err error) {
+	o RemoveOptions) (yes bool, _ string, err error) {
 	if file := c.at.lockFile(l); paths.Exists(file) {
 		lock, err := durable.TryLock(file)
 		if errors.Is(err, durable.ErrLocked) {
@@ -150,20 +156,20 @@ func (c *Cleaner) Removable(ctx context.Context, l *Lineage,
 	case lost(l.Path):
 		return true, "its directory is gone, and git still lists it", nil
 	}
-	kept, holder, err := c.inTheWay(ctx, l, in)
+	kept, why, err := c.inTheWay(ctx, l, o)
 	switch {
 	case err != nil || kept != "":
 		return false, kept, err
 	case l.IsLane():
 		return true, "it is made again when it is needed", nil
 	}
-	return true, holder + " has all that is in it", nil
+	return true, why, nil
 }
 
-// inTheWay describes what would be lost with the worktree, "" for nothing; then holder is the
-// branch that has all of it. Nothing in the lane's worktree is work.
+// inTheWay describes what would be lost with the worktree, "" for nothing; then why says which
+// branch has all of it. Nothing in the lane's worktree is work.
 func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage,
-	in []string) (kept, holder string, err error) {
+	o RemoveOptions) (kept, why string, err error) {
 	if err := c.lineages.ours(l); err != nil {
 		return err.Error(), "", nil
 	}
@@ -196,23 +202,28 @@ func (c *Cleaner) inTheWay(ctx context.Context, l *Lineage,
 	if holders, err = c.queue.joined(ctx, l.System, l.Slice, l.N, holders); err != nil {
 		return "", "", err
 	}
-	for _, commit := range in {
-		holders = append(holders, git.Ref{Name: commit, Commit: commit})
+	kept, holder, err := c.uncontained(ctx, l, tip, holders)
+	if err != nil || kept != "" {
+		return kept, "", err
 	}
-	return c.uncontained(ctx, l, tip, holders)
+	kept, given, err := c.unsaved(ctx, w, l, o)
+	why = holder + " has all that is in it"
+	if len(given) > 0 {
+		why += ", except ignored files: " + sample(given)
+	}
+	return kept, why, err
 }
 
-// uncontained is inTheWay of the branch, which is at tip, and of what is in the worktree beyond it.
+// uncontained describes what the branch, which is at tip, has and the holders don't, "" for
+// nothing; then holder is the one that has all of it.
 func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 	holders []git.Ref) (kept, holder string, err error) {
-	w := c.at.Worktree(l)
 	// In most cases the lane has it, and is checked first.
 	for _, h := range slices.Backward(holders) {
 		if in, err := git.IsAncestor(ctx, c.common, tip, h.Commit); err != nil {
 			return "", "", err
 		} else if in {
-			kept, err := c.unsaved(ctx, w, l)
-			return kept, short(h.Name), err
+			return "", short(h.Name), nil
 		}
 	}
 	var first string
@@ -222,8 +233,7 @@ func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 			return "", "", err
 		}
 		if contained {
-			kept, err := c.unsaved(ctx, w, l)
-			return kept, short(h.Name), err
+			return "", short(h.Name), nil
 		}
 		if first == "" {
 			first = fmt.Sprintf("the branch %s %s", short(l.Branch),
@@ -233,23 +243,26 @@ func (c *Cleaner) uncontained(ctx context.Context, l *Lineage, tip string,
 	return first, "", nil
 }
 
-// unsaved describes what is in the worktree and in no commit.
-func (c *Cleaner) unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
+// unsaved describes what is in the worktree and in no commit, and lists what o gives up of that.
+func (c *Cleaner) unsaved(ctx context.Context, w git.Worktree, l *Lineage,
+	o RemoveOptions) (kept string, given []string, err error) {
 	u, err := w.Unsaved(ctx, l.Ignored)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return c.keeps(ctx, l, l.Path, u)
+	return c.keeps(ctx, l, l.Path, u, o)
 }
 
 func unsavedText(u *git.Unsaved) string {
 	for _, c := range []struct {
 		what string
 		list []string
-	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged},
-		{"ignored files that setup didn't make", u.Ignored}} {
+		help string
+	}{{"changes that aren't committed", u.Changed, onceGone},
+		{"staged changes", u.Staged, onceGone},
+		{"ignored files that setup didn't make", u.Ignored, "gl clean --ignored removes it with them"}} {
 		if len(c.list) > 0 {
-			return fmt.Sprintf("it has %s: %s; %s", c.what, sample(c.list), onceGone)
+			return fmt.Sprintf("it has %s: %s; %s", c.what, sample(c.list), c.help)
 		}
 	}
 	return ""
@@ -273,7 +286,7 @@ func sample(list []string) string {
 }
 
 // finishRemoval removes a worktree that was renamed, after a last look at it.
-func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) {
+func (h *Hold) finishRemoval(ctx context.Context, aside string, o RemoveOptions) (string, error) {
 	l := h.lineage
 	w := git.Worktree{Common: h.common, Admin: l.Admin, Path: aside}
 	if !l.IsLane() && paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
@@ -290,7 +303,7 @@ func (h *Hold) finishRemoval(ctx context.Context, aside string) (string, error) 
 		if err := h.takeDocuments(ctx, l, aside); err != nil {
 			return "", err
 		}
-		if kept, err := h.keeps(ctx, l, aside, saved.Unsaved); err != nil || kept != "" {
+		if kept, _, err := h.keeps(ctx, l, aside, saved.Unsaved, o); err != nil || kept != "" {
 			return kept, err
 		}
 		// From here on files may be missing, which isn't a change by the agent.

@@ -260,7 +260,7 @@ func TestRemove(t *testing.T) {
 	must(t, os.Chmod(cache, 0o500))
 	l.Ignored = []string{"build/"}
 	must(t, r.Lineages.Save(l))
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil || kept != "" {
 		t.Fatalf("%q, %v", kept, err)
 	}
 	if !gone(l.Path) || !gone(root+".gl") || !gone(l.Admin) || !gone(r.Layout.lockFile(l)) {
@@ -269,7 +269,7 @@ func TestRemove(t *testing.T) {
 	if got := gitIn(t, root, "rev-parse", l.Branch); got != gitIn(t, root, "rev-parse", "HEAD") {
 		t.Errorf("the branch is at %s", got)
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" {
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil || kept != "" {
 		t.Errorf("again: %q, %v", kept, err)
 	}
 	if next := plan(t, r, "s-1"); next.N != 2 {
@@ -312,7 +312,7 @@ func TestRemoveKeeps(t *testing.T) {
 			r, l := landed(t, root)
 			c.change(t, root, l)
 			before := stamps(t, l.Path)
-			kept, err := r.Cleaner.Remove(t.Context(), l)
+			kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{})
 			if err != nil || !strings.Contains(kept, c.want) {
 				t.Errorf("%q, %v", kept, err)
 			}
@@ -333,7 +333,7 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cwd"); err != nil {
 		t.Skip("no /proc here")
 	}
-	if kept, err := r.Cleaner.Remove(t.Context(), l); err != nil ||
+	if kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil ||
 		!strings.Contains(kept, "a process") {
 		t.Errorf("%q, %v", kept, err)
 	}
@@ -341,7 +341,7 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 	must(t, err)
 	other, err := r.Lineages.Get("", "s-2")
 	must(t, err)
-	if kept, err := r.Cleaner.Remove(t.Context(), other); err != nil ||
+	if kept, err := r.Cleaner.Remove(t.Context(), other, RemoveOptions{}); err != nil ||
 		!strings.Contains(kept, "at work") {
 		t.Errorf("while it is locked: %q, %v", kept, err)
 	}
@@ -356,7 +356,7 @@ func TestRemoveIsFinished(t *testing.T) {
 	must(t, r.Lineages.step(l, Gone))
 	must(t, os.Rename(l.Path, r.Layout.asideOf(l)))
 	testfiles.Write(t, r.Layout.asideOf(l), map[string]string{"late": "late\n"})
-	kept, err := r.Cleaner.Remove(t.Context(), l)
+	kept, err := r.Cleaner.Remove(t.Context(), l, RemoveOptions{})
 	if err != nil || !strings.Contains(kept, "late") {
 		t.Errorf("%q, %v", kept, err)
 	}
@@ -367,7 +367,7 @@ func TestRemoveIsFinished(t *testing.T) {
 		t.Errorf("late is %q", got)
 	}
 	must(t, os.Remove(filepath.Join(r.Layout.asideOf(l), "late")))
-	if kept, err = r.Cleaner.Remove(t.Context(), l); err != nil || kept != "" ||
+	if kept, err = r.Cleaner.Remove(t.Context(), l, RemoveOptions{}); err != nil || kept != "" ||
 		!gone(r.Layout.asideOf(l)) || !gone(l.Admin) {
 		t.Errorf("%q, %v", kept, err)
 	}

@@ -118,7 +118,7 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 		return err
 	},
 	"a removal": func(ctx context.Context, r *Repo, l *Lineage) error {
-		_, err := r.Cleaner.Remove(ctx, l)
+		_, err := r.Cleaner.Remove(ctx, l, RemoveOptions{})
 		return err
 	},
 	"a worker's push": func(ctx context.Context, r *Repo, l *Lineage) error {
