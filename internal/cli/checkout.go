@@ -14,7 +14,6 @@ import (
 	"greenlight/internal/base/shellwords"
 	"greenlight/internal/base/words"
 	"greenlight/internal/cli/ops"
-	"greenlight/internal/core/outcome"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/workspace/git"
@@ -150,7 +149,7 @@ func workText(j *job, res *scheduler.Result) string {
 // continued returns the command that goes on with what was interrupted; "" for none.
 func continued(j *job, res *scheduler.Result) string {
 	for _, r := range slices.Backward(res.Ended) {
-		if r.Judged.Outcome == outcome.Interrupted && !r.ID.IsTask() {
+		if res.Signal != nil && r.Judged.Outcome.Traits().Stopped && !r.ID.IsTask() {
 			return "gl slice" + j.pr.Flags() + " " + r.ID.Slice
 		}
 	}
