@@ -46,7 +46,7 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 	}
 	pr, id, err := app.Slice(id)
 	if err != nil {
-		return err
+		return cmdutil.Instead(err, "gl review lists what waits for you, with the command that helps")
 	}
 	a, err := ops.Answer(ctx, pr, id, strings.TrimSpace(text))
 	if err != nil {

@@ -122,7 +122,8 @@ func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 	if o.json {
 		err = app.IO.JSON(doc)
 	} else {
-		tellCheck(app, doc, states)
+		pr, _ := project.Open(t.Root)
+		tellCheck(app, doc, states, sibling(pr))
 	}
 	if err == nil && o.verify && !doc.Same {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
@@ -246,7 +247,8 @@ func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
 	return doc
 }
 
-func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
+// tellCheck prints what was found. others means that only other systems keep the project's state.
+func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State, others bool) {
 	told := false
 	for _, st := range states {
 		if !st.Installed && len(st.Loose) == 0 {
@@ -269,12 +271,15 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 	if doc.Plugin != nil {
 		app.IO.Printf("claude, plugin %s: switched on\n", sanitize.Line(*doc.Plugin))
 	}
+	if others { // /gl: commands are about slices of Greenlight's
+		return
+	}
 	if !told && doc.Plugin == nil {
 		app.IO.Printf("Nothing is installed.\n")
 	}
 	if !doc.Commands {
-		app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Claude Code finds no /gl: commands here. Agents that gl starts get the commands of gl %s anyway; "+
-			"gl install --global is for your own sessions", release()), 2))
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "Claude Code finds no /gl: commands here. Agents that gl starts get this gl's anyway; "+
+			"gl install --global is for your own sessions", 2))
 	}
 }
 

@@ -119,13 +119,16 @@ func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) er
 	return printDiff(ctx, app.IO, l, d, o.stat)
 }
 
+// committedHere begins what to do about the work of agents that commit to the checkout.
+const committedHere = "its agents commit to the checkout, so git log lists what they did, and "
+
 // diffed opens the project of what is to be shown. task is "" unless id means a task.
 func diffed(app *cmdutil.App, id string) (pr *project.Project, task string, err error) {
 	if attempt.IsTask(id) {
 		return app.Work(id)
 	}
 	pr, err = app.Greenlight()
-	return pr, "", err
+	return pr, "", cmdutil.Instead(err, committedHere+"git show COMMIT shows one")
 }
 
 // toDiff is the slice of this session, or the only one that has work which hasn't landed.

@@ -51,6 +51,9 @@ func (s standing) next() []nextCommand {
 	list := s.all()
 	list = list[:min(len(list), mostNext)]
 	for i, n := range list {
+		if strings.HasPrefix(n.Command, "/") { // for Claude Code
+			continue
+		}
 		list[i].Command += s.p.Snapshot.Flags
 		if flags, text, found := strings.Cut(n.Command, ` "`); found { // flags before the text
 			list[i].Command = flags + s.p.Snapshot.Flags + ` "` + text
@@ -85,6 +88,8 @@ func (s standing) all() (list []nextCommand) {
 	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice of a plan")
 	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
 	add(s.done() && person, "gl report", "what was built, and what it cost")
+	add(s.done() && s.p.Snapshot.Format == "gsd" && person, "/gsd-complete-milestone",
+		"in Claude Code: archive the milestone, once you are content with it")
 	add(s.done() && s.noGit && person, worktree.BeginRepository, `then gl do "TEXT" works here, and gl undo`)
 	add(s.done() && s.own && !s.noGit && person, `gl do "TEXT"`, "have an agent do another task; gl add-slice plans it instead")
 	add(s.done() && s.own, `gl add-slice "NAME"`, "add the next slice")

@@ -53,6 +53,7 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 			w.app.IO.Message("isolation is shared: %s slices are built in the checkout",
 				w.pr.System().Name)
 		}
+		w.noteBranch(ctx)
 		w.noteTheirs(ctx)
 		return nil, nil
 	}
@@ -94,6 +95,23 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 		return nil, err
 	}
 	return repo, w.noteUnseen(ctx, repo)
+}
+
+// noteBranch says, once, that agents commit to the branch that is checked out.
+func (w *workplaces) noteBranch(ctx context.Context) {
+	top, err := git.Root(ctx, w.pr.Root)
+	if w.copied || err != nil || top == "" {
+		return
+	}
+	text := fmt.Sprintf("note: agents work in %s itself", w.pr.Root)
+	if branch, err := git.Branch(ctx, top); err == nil && branch != "" {
+		text += ", and commit to its branch, " + branch
+	} else {
+		text += ", and commit there"
+	}
+	if text += ": gl merges nothing"; w.pr.Runs.Files.FirstTime(text) {
+		w.app.IO.Message("%s", sanitize.Text(text))
+	}
 }
 
 // noteTheirs names what a person hasn't committed in the checkout that agents are to work in: they

@@ -405,7 +405,7 @@ func (j *job) drain(ctx context.Context, cfg scheduler.Config) error {
 		return tellDetached(j.app.IO, j.pr, attended)
 	}
 	err = j.conclude(cfg, t, res, place != nil)
-	place.tell(ctx)
+	place.tell(ctx, res)
 	return err
 }
 

@@ -116,6 +116,8 @@ func tellMerged(ctx context.Context, app *cmdutil.App, l *lane.Queue, status lan
 		return err
 	}
 	switch {
+	case sibling(pr):
+		app.IO.Printf("Nothing to merge: %s's work is committed in the checkout.\n", pr.System().Name)
 	case status.PullRequest != nil:
 	case pr.Config.Git.Deliver == project.DeliverMerge:
 		app.IO.Printf("Everything is merged into %s.\n", worktree.Short(l.Repo.Target()))

@@ -58,7 +58,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	}
 	pr, id, err := app.Work(id)
 	if err != nil {
-		return err
+		return cmdutil.Instead(err, committedHere+"git revert COMMIT takes one back")
 	}
 	l, err := permittedLane(ctx, app, pr)
 	if err != nil {

@@ -181,6 +181,15 @@ func (app *App) Greenlight() (*project.Project, error) {
 	return pr, nil
 }
 
+// Instead names what serves instead of a command where err says that another system keeps the
+// project's state.
+func Instead(err error, what string) error {
+	if other := new(project.OtherSystem); errors.As(err, &other) {
+		other.Instead = what
+	}
+	return err
+}
+
 // Slice opens a Greenlight project and finds the slice that id means.
 func (app *App) Slice(id string) (*project.Project, string, error) {
 	pr, err := app.Greenlight()

@@ -57,7 +57,7 @@ func Say(ctx context.Context, pr *project.Project, id, text string,
 		case unchanged(ctx, st) != nil:
 			return nil, unchanged(ctx, st)
 		case st.Class == plan.Done:
-			return nil, fmt.Errorf("%s is complete, so no agent would read it: gl undo %s takes it back, and gl add-slice adds another one", id, id)
+			return nil, fmt.Errorf("%s is complete, so no agent would read it: %s", id, more(pr, id))
 		case st.Class == plan.Waiting && st.Asks():
 			return nil, fmt.Errorf("%s waits for an answer: gl answer %s TEXT gives it", id, id)
 		}
@@ -159,7 +159,7 @@ func (s *Saying) Told(how Arrival) string {
 	case how == Heard:
 		return who + " has it"
 	case how == Dropped:
-		return fmt.Sprintf("%s was complete before its agent could read it: gl undo %s takes it back, and gl add-slice adds another one", who, who)
+		return fmt.Sprintf("%s was complete before its agent could read it: %s", who, more(s.pr, who))
 	case how == Handed:
 		return fmt.Sprintf("said to %s: its agent reads it when its tool call ends", who)
 	case how == Ended:
@@ -171,6 +171,14 @@ func (s *Saying) Told(how Arrival) string {
 			s.Running.Job.Agent, who)
 	}
 	return who + " gets it as soon as its agent runs"
+}
+
+// more says how to have an agent do more about what is complete.
+func more(pr *project.Project, id string) string {
+	if pr.RequireGreenlight() != nil {
+		return "gl quick TEXT has an agent do another task"
+	}
+	return fmt.Sprintf("gl undo %s takes it back, and gl add-slice adds another one", id)
 }
 
 // mostSaid limits a message in bytes.

@@ -39,13 +39,12 @@ func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 }
 
 // Uncommitted returns the uncommitted files of the checkout that aren't ignored, by paths from its
-// top, without the directories in which the project's systems keep their state.
+// top, without Greenlight's directory. What another system keeps in the project is part of the
+// work: its agents commit it.
 func Uncommitted(ctx context.Context, pr *project.Project) ([]string, error) {
 	names, state, err := uncommitted(ctx, pr)
-	prefix := strings.TrimSuffix(state, statedir.Name+"/")
 	return slices.DeleteFunc(names, func(name string) bool {
-		rel, inProject := strings.CutPrefix(name, prefix)
-		return inProject && project.InState(rel)
+		return strings.HasPrefix(name, state)
 	}), err
 }
 

@@ -86,7 +86,7 @@ func of(e *journal.Event) (Message, bool) {
 		if m.Slice = ""; m.Text == "" {
 			m.Text = e.Reason
 		}
-	case e.Kind == journal.DrainEnded && (e.Reason == journal.NothingLeft || e.Reason == "error" || e.Reason == "held"):
+	case e.Kind == journal.DrainEnded && (e.Reason == journal.NothingLeft || e.Reason == journal.LaunchedOver || e.Reason == "error" || e.Reason == "held"):
 		// the others were caused by a person
 		m.Kind, m.Title, m.Text = End, "the run is over", ending(e)
 	default:

@@ -19,8 +19,21 @@ func (p *Project) RequireGreenlight() error {
 	if p.Slices != nil {
 		return nil
 	}
-	return fmt.Errorf("%s keeps its state in %s, and this command is about Greenlight's slices: use gl status, gl slice or %s here, or gl quick TEXT for a single task",
-		p.Root, p.System().Name, p.System().Command)
+	return &OtherSystem{Root: p.Root, System: p.System()}
+}
+
+// An OtherSystem error means that a command is about Greenlight's slices, and that another system
+// keeps the project's state.
+type OtherSystem struct {
+	Root    string
+	System  System
+	Instead string // what serves instead of the command; "" for the usual commands
+}
+
+func (e *OtherSystem) Error() string {
+	return fmt.Sprintf("%s keeps its state in %s, and this command is about Greenlight's slices: ",
+		e.Root, e.System.Name) + cmp.Or(e.Instead,
+		"use gl status, gl slice or "+e.System.Command+" here, or gl quick TEXT for a single task")
 }
 
 // Resolve finds the item that a person means by id. note is for that person, and isn't empty if

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"greenlight/internal/base/paths"
@@ -116,17 +115,6 @@ func SystemName(key string) string {
 		}
 	}
 	return key
-}
-
-// InState reports whether rel, relative to the root, is in a directory in which a system keeps its
-// state.
-func InState(rel string) bool {
-	top, _, _ := strings.Cut(rel, "/")
-	return slices.ContainsFunc(systems(), func(s System) bool {
-		return slices.ContainsFunc(s.where, func(path string) bool {
-			return strings.HasPrefix(path, top+"/")
-		})
-	})
 }
 
 // there reports whether the system's files are under root.

@@ -17,16 +17,18 @@ import (
 type chronicle struct {
 	project    *project.Project
 	began      time.Time         // of the run
+	scoped     bool              // to named slices, or to a milestone
 	started    bool              // the journal has the run's start
 	held       []*plan.Hold      // in effect at the last pass
 	over       map[string]bool   // holds whose end the journal has
 	overBudget map[string]string // by slice id: what was written of its budget
 }
 
-func newChronicle(pr *project.Project) *chronicle {
+func newChronicle(pr *project.Project, scope Scope) *chronicle {
 	return &chronicle{
 		project: pr, began: time.Now(),
-		over: map[string]bool{}, overBudget: map[string]string{},
+		scoped: scope.Task == nil && (len(scope.IDs) > 0 || scope.Milestone != ""),
+		over:   map[string]bool{}, overBudget: map[string]string{},
 	}
 }
 
@@ -59,6 +61,9 @@ func (c *chronicle) end(res *Result, p *plan.Plan, hold *plan.Hold, err error) {
 		return
 	}
 	e := journal.Event{Kind: journal.DrainEnded, PID: os.Getpid(), Reason: journal.NothingLeft}
+	if p != nil && (c.scoped || len(p.Lists.Ready) > 0) {
+		e.Reason = journal.LaunchedOver
+	}
 	switch {
 	case res.Signal != nil:
 		e.Reason = "signal: " + res.Signal.String()

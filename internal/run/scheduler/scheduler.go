@@ -52,7 +52,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		stop = cfg.Project.Runs.Control.WatchStop()
 	}
 	now := slots{Slots: cfg.Slots, runs: cfg.Project.Runs, set: cfg.Project.Runs.Control.SlotsSet()}
-	chronicle := newChronicle(cfg.Project)
+	chronicle := newChronicle(cfg.Project, cfg.Scope)
 	if err := cfg.Project.Runs.Files.Prepare(); err != nil {
 		return nil, err
 	}

@@ -218,9 +218,11 @@ func verdict(n *Night, sentence string) string {
 		text += "; still running"
 	case n.Ended == nil:
 		text += "; it was killed, or its end isn't in the journal"
+	case n.Why == journal.Interrupted:
+		text += "; it was interrupted"
 	case n.Why == journal.NothingLeft: // by now there may be: what was added, or taken back
 		text += "; it ended when nothing was left to do"
-	case n.Why == journal.NothingReady:
+	case n.Why == journal.NothingReady, n.Why == journal.LaunchedOver:
 		text += "; it ended when " + n.Why
 	case n.Why != "":
 		text += "; it ended: " + n.Why

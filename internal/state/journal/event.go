@@ -207,9 +207,19 @@ const NothingLeft = "nothing left to do"
 // NothingReady is what Ending calls it where items are left that wait for a person.
 const NothingReady = "nothing was ready any more"
 
+// LaunchedOver is the reason of a run that wasn't to do more: it had named slices to do, or one
+// round, after which others are ready.
+const LaunchedOver = "what it had launched was over"
+
+// Interrupted is what Ending calls the end by Ctrl-C.
+const Interrupted = "interrupted"
+
 // Ending returns in words why a run ended.
 func (e Event) Ending() string {
 	text := e.Reason
+	if text == "signal: interrupt" { // as os.Signal writes it
+		text = Interrupted
+	}
 	if t := e.Totals; text == NothingLeft && t != nil && t.Done < t.Total {
 		text = NothingReady
 	}
