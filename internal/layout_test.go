@@ -88,6 +88,7 @@ var face = map[string]bool{
 	"greenlight/internal/workspace/include": true, // x/sys: FICLONE, clonefile
 	"greenlight/internal/base/proc":         true, // x/sys: waitid, prctl
 	"greenlight/internal/base/statcache":    true, // x/sys: fstatat
+	"greenlight/internal/base/crashtest":    true, // x/sys: seccomp
 }
 
 // testLibraries are only for _test files; no program contains them.

@@ -91,17 +91,22 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	return nil
 }
 
-// takenBack returns a function that reports whether merged work of a slice was taken back. It reads
-// no record until it is called, and takes unreadable ones for none.
-func takenBack(pr *project.Project) func(id string) bool {
+// takenBack returns a function that reports whether merged work was taken back: by the id of a slice
+// or the file of a task's summary. It reads no record until it is called, and takes unreadable ones
+// for none.
+func takenBack(pr *project.Project) func(of string) bool {
 	index := sync.OnceValue(func() map[string][]attempt.Entry {
 		all, _ := pr.Runs.Index()
 		return all
 	})
-	return func(id string) bool {
+	return func(of string) bool {
+		id := of
+		if strings.HasPrefix(of, changelog.Dir) {
+			id = attempt.TaskID("quick")
+		}
 		return slices.ContainsFunc(index()[id], func(e attempt.Entry) bool {
 			rec, err := pr.Runs.Get(e.Slice, e.N)
-			return err == nil && rec.Since.Undone != nil
+			return err == nil && rec.Since.Undone != nil && (id == of || rec.Task.Summary == of)
 		})
 	}
 }

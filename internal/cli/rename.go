@@ -47,7 +47,7 @@ func runRemove(ctx context.Context, app *cmdutil.App, id string, force bool) err
 	}
 	tellMoved(app, m)
 	if m.Landed {
-		app.IO.Printf("  what was built for it stays\n")
+		app.IO.Printf("  what was merged of it stays in the branch: git revert takes it back\n")
 	}
 	if m.Branch != "" {
 		app.IO.Printf("  its work so far stays on %s: gl salvage %s\n", sanitize.Text(m.Branch), id)

@@ -88,7 +88,8 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 		app.IO.Printf("%s is taken back; %s\n", id, tests)
 	} else {
 		app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
-		app.IO.Message("%s again, gl remove%s %s drops it", startText(pr, "it"), pr.Flags(), id)
+		app.IO.Message("%s again, with this work to put right; gl retry --fresh%s %[3]s begins without it, gl remove%[2]s %[3]s drops it",
+			startText(pr, "it"), pr.Flags(), id)
 	}
 	status := lane.ReadStatus(pr.Runs.Files.Dir())
 	if len(status.Waiting()) == 0 {

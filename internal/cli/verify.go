@@ -180,6 +180,10 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(line), app.IO.Width(), 4))
 		}
 	}
+	if c.What == lane.OfLanded && c.Verdict.Green() && c.Problem != "" {
+		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s stays unverified: gl diff %[1]s shows what was merged, gl undo %[1]s takes it back",
+			c.Slice)), app.IO.Width(), 4))
+	}
 	if c.Set {
 		app.IO.Printf("%s is verified now\n", sanitize.Line(c.Slice))
 	}

@@ -31,7 +31,6 @@ func TestCrash(t *testing.T) {
 }
 
 func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
-	inMemory(t)
 	start := func() (string, Target) {
 		root := t.TempDir()
 		plant(t, root, files)

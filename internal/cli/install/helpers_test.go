@@ -138,15 +138,6 @@ func deeds(r *Result, do ...Deed) []string {
 	return all
 }
 
-// inMemory creates temporary directories where nothing is synced: only the order of calls
-// matters, and disks are slow.
-func inMemory(t *testing.T) {
-	const shm = "/dev/shm"
-	if info, err := os.Stat(shm); err == nil && info.IsDir() {
-		t.Setenv("TMPDIR", shm)
-	}
-}
-
 // operations are the operations of a killed process.
 var operations = map[string]func(tg Target) error{
 	"install v1": func(tg Target) error { return install(tg, "v1", Options{}) },

@@ -27,7 +27,6 @@ var theirs = map[string][]string{
 
 // For any original files, and any sequence of installations, uninstall restores the originals.
 func TestUninstallLeavesWhatWasThere(t *testing.T) {
-	inMemory(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		root := t.TempDir()
 		files := map[string]string{}

@@ -174,6 +174,9 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 		if err := mayRetry(p, st, now); err != nil && !errors.Is(err, ErrNothingToDo) {
 			return err
 		}
+		if err := pr.Runs.Within(tx.Held()).MarkAnew(id); err != nil {
+			return err
+		}
 		l, err := repo.Lineages.Get(pr.Key(), id)
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
 			return nil

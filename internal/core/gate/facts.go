@@ -102,7 +102,7 @@ func kindTexts() map[Kind][2]string {
 		Changed: {"tests changed after the hand-over",
 			"changed after the tests were handed over: "},
 		Runner:  {"test runner changed", "the test runner's configuration changed: "},
-		Command: {"test command changed", "test command changed: "},
+		Command: {"changed file of the test command", "a file of the test command changed: "},
 		Failing: {"tests failing", "tests fail: "},
 		Lost: {"tests not compared",
 			"the tests can't be compared with how they were at the claim: "},

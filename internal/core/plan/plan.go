@@ -324,7 +324,7 @@ func (p *Plan) list() {
 		p.Tests.Add(st.Item, st.Class == Done, 1)
 		p.add(st)
 	}
-	p.Tests.Suite = p.Snapshot.Suite
+	p.Tests.Ran = p.Snapshot.Ran
 	for i := range p.Snapshot.Tasks {
 		if p.Snapshot.Tasks[i].Attempt.HasSlot() {
 			p.Taken++

@@ -237,7 +237,7 @@ type Snapshot struct {
 	At map[string]int
 	// if not empty, why the dependency graph can't be read at the moment
 	Unsure   string
-	Suite    *Suite            // the last run of the project's tests; nil for none
+	Ran      LastRun
 	Evidence map[string]string // raw status of ids that are no longer items (rows of STATE.md)
 	// the last of each item that isn't done; records of done items aren't read
 	Attempts  map[string]*Attempt

@@ -18,7 +18,7 @@ type Standstill struct {
 // RedBase returns what is to be said of tests that fail on what was merged, nil if they pass or
 // haven't run. In a checkout, the item whose work it has says it.
 func RedBase(p *Plan) *Standstill {
-	s := p.Tests.Suite
+	s := p.Tests.Ran.Suite
 	if s == nil || !s.Red || s.Commit == "" {
 		return nil
 	}

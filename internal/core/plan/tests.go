@@ -32,6 +32,12 @@ func (s *Suite) Of(command string) *Suite {
 	return s
 }
 
+// LastRun is gl's last run of the project's tests.
+type LastRun struct {
+	Suite    *Suite // nil if gl hasn't run them by this test command
+	Restated bool   // it has run them by another one
+}
+
 // TestCounts is what is known about a project's tests: gl's last run of the suite, and what the
 // slices record.
 type TestCounts struct {
@@ -42,9 +48,9 @@ type TestCounts struct {
 	Untold    int // done slices that record tests whose additions gl hasn't counted
 	Untested  int // done slices that gl completed without running tests
 	Security  int
-	Failing   int    // on red work
-	Uncounted int    // red slices with an unknown number of failing tests
-	Suite     *Suite // nil if gl hasn't run it
+	Failing   int // on red work
+	Uncounted int // red slices with an unknown number of failing tests
+	Ran       LastRun
 }
 
 // Add counts a slice n times.
@@ -80,23 +86,23 @@ func (it *Item) Counting(done bool) int {
 
 // Counted reports whether the suite has run and its runner printed counts. Only then are a
 // slice's tests known to be new.
-func (c TestCounts) Counted() bool { return c.Suite != nil && !c.Suite.Uncounted }
+func (c TestCounts) Counted() bool { return c.Ran.Suite != nil && !c.Ran.Suite.Uncounted }
 
 // Passing returns how many tests pass; false if unknown. If gl hasn't run the suite, it returns
 // what the slices record.
 func (c TestCounts) Passing() (int, bool) {
-	if c.Suite == nil {
+	if c.Ran.Suite == nil {
 		return c.Recorded, true
 	}
-	return c.Suite.Passed, !c.Suite.Uncounted
+	return c.Ran.Suite.Passed, !c.Ran.Suite.Uncounted
 }
 
 // Fail returns how many tests fail, in the suite and on red work; false if unknown.
 func (c TestCounts) Fail() (int, bool) {
-	if c.Suite == nil {
+	if c.Ran.Suite == nil {
 		return c.Failing, c.Uncounted == 0
 	}
-	return c.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Suite.Uncounted && c.Suite.Red)
+	return c.Ran.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Ran.Suite.Uncounted && c.Ran.Suite.Red)
 }
 
 // New returns how many tests the done slices added to the suite, as far as gl has counted;
@@ -107,7 +113,7 @@ func (c TestCounts) New() (int, bool) {
 
 // Claimed reports whether the number of passing tests is only what agents say: gl could have run
 // tests, and there were none to run.
-func (c TestCounts) Claimed() bool { return c.Suite == nil && c.Untested > 0 && c.Recorded > 0 }
+func (c TestCounts) Claimed() bool { return c.Ran.Suite == nil && c.Untested > 0 && c.Recorded > 0 }
 
 // Red reports whether tests fail.
 func (c TestCounts) Red() bool {
@@ -130,10 +136,12 @@ func (c TestCounts) Text() string {
 			note += ", " + words.Thousands(c.Removed) + " removed"
 		}
 		note += ")"
-	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
+	} else if c.Ran.Suite != nil && c.Ran.Suite.Uncounted && c.OfDone > 0 {
 		note = fmt.Sprintf("; agents report %s", words.Thousands(c.OfDone))
 	} else if c.Claimed() {
 		note = " (reported by agents; gl ran no tests)"
+	} else if c.Ran.Suite == nil && c.Ran.Restated && c.Untold > 0 {
+		note = " (reported by agents; gl hasn't run this test command)"
 	}
 	return c.text(words.Thousands, note)
 }
@@ -144,7 +152,7 @@ func (c TestCounts) text(number func(int) string, note string) string {
 		text := number(passing) + " passing, " + number(fail) + " failing, " + number(c.Security) + " security" + note
 		return text + c.uncounted()
 	}
-	text := c.Suite.verdict()
+	text := c.Ran.Suite.verdict()
 	if fail > 0 {
 		text += ", " + number(fail) + " failing"
 	}
@@ -156,7 +164,7 @@ func (c TestCounts) text(number func(int) string, note string) string {
 
 // Unknown reports whether no test is known: gl has run none, and the slices record none.
 func (c TestCounts) Unknown() bool {
-	return c.Suite == nil && c.Recorded+c.Failing+c.Security+c.Uncounted == 0
+	return c.Ran.Suite == nil && c.Recorded+c.Failing+c.Security+c.Uncounted == 0
 }
 
 // Brief returns "1,829 tests, 3 failing", "tests passed (no counts)" or "no tests run".
@@ -168,7 +176,7 @@ func (c TestCounts) Brief() string {
 	if n, known := c.Passing(); known {
 		text = words.Thousands(n) + map[bool]string{true: " test", false: " tests"}[n == 1]
 	} else {
-		text = "tests " + c.Suite.verdict()
+		text = "tests " + c.Ran.Suite.verdict()
 	}
 	if n, _ := c.Fail(); n > 0 {
 		text += fmt.Sprintf(", %s failing", words.Thousands(n))

@@ -36,7 +36,7 @@ func TestTestCounts(t *testing.T) {
 		{nil, []*plan.Item{red}, &plan.Suite{Uncounted: true, Red: true}, "failed (no counts), 3 failing", "failed (no counts), 3 failing",
 			"tests failed (no counts), 3 failing"},
 	} {
-		sums := plan.TestCounts{Suite: c.suite}
+		sums := plan.TestCounts{Ran: plan.LastRun{Suite: c.suite}}
 		for _, it := range c.done {
 			sums.Add(it, true, 1)
 		}

@@ -27,6 +27,8 @@ type Comment struct {
 type Undo struct {
 	Commit string `json:"commit"` // of the lane: what reverts Landing.Commit
 	Why    string `json:"why,omitempty"`
+	// a person wants the next attempt to begin without the work that was taken back
+	Anew bool `json:"anew,omitempty"`
 }
 
 // Quoted is the comment with its line, in three lines.
@@ -80,6 +82,9 @@ func (a *Aftermath) undone(redone, landed string) string {
 	why := "This slice was built and merged, and a person took it back"
 	if a.Undone.Why != "" {
 		why += ": " + strings.TrimRight(a.Undone.Why, ".")
+	}
+	if a.Undone.Anew {
+		return why + ". Begin anew, without its changes: they are in the commit " + landed + ", for you to look at."
 	}
 	if redone != "" {
 		return why + ". Its changes are on your branch again, in its first commit. Put right what was wrong with them."

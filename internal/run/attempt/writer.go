@@ -123,21 +123,45 @@ func (w *Writer) MarkRedone(slice string, n int) error {
 	return w.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
 }
 
+// MarkAnew has the next attempt at a slice that was taken back begin without its earlier work.
+func (w *Writer) MarkAnew(slice string) error {
+	return w.markEach(slice, func(r *Record) bool {
+		if r.Since.Undone == nil {
+			return false
+		}
+		r.Since.Undone.Anew = true
+		return true
+	})
+}
+
 // markSettled changes the settled record of the slice's attempt n.
 func (w *Writer) markSettled(slice string, n int, change func(*Record)) error {
+	return w.markEach(slice, func(r *Record) bool {
+		if r.ID.N != n {
+			return false
+		}
+		change(r)
+		return true
+	})
+}
+
+// markEach changes those of the slice's settled records for which change says so.
+func (w *Writer) markEach(slice string, change func(*Record) bool) error {
 	all, err := w.store.Index()
 	if err != nil {
 		return err
 	}
 	for _, e := range all[slice] {
-		if e.N != n || e.Outcome == "" {
+		if e.Outcome == "" {
 			continue
 		}
 		r, err := w.store.get(e)
 		if err != nil {
 			return err
 		}
-		change(r)
+		if !change(r) {
+			continue
+		}
 		if err := w.putDone(r); err != nil {
 			return err
 		}

@@ -64,6 +64,10 @@ func (un *undoing) mayUndo(id string, force bool) error {
 	case st == nil:
 		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	case st.Class != plan.Done:
+		if rec, err := un.history.landingRecord(id); err == nil && rec != nil && rec.Since.Undone != nil {
+			return fmt.Errorf("%s was taken back already, as %s: %s", id,
+				short(rec.Since.Undone.Commit), p.Why(id, now()))
+		}
 		return fmt.Errorf("%s isn't done, so nothing of it was merged: %s", id, p.Why(id, now()))
 	case force:
 		return nil

@@ -215,9 +215,11 @@ func (p *Project) blank(c *tracker.Contents, attempted, live int) *plan.Snapshot
 		s.Noun = plan.Slice
 	}
 	if s.Noun == plan.Slice { // the siblings' items don't count tests
-		s.Suite = p.Runs.Proofs.Suite()
+		s.Ran.Suite = p.Runs.Proofs.Suite()
 		if p.ConfigErr == nil {
-			s.Suite = s.Suite.Of(p.Config.Test.Command.Line)
+			command := p.Config.Test.Command.Line
+			s.Ran.Restated = command != "" && s.Ran.Suite != nil && s.Ran.Suite.Of(command) == nil
+			s.Ran.Suite = s.Ran.Suite.Of(command)
 		}
 	}
 	if s.Cost.Limit = p.Budget().Slice; s.Cost.Limit > 0 {

@@ -152,6 +152,7 @@ func (f *fixture) terminal(width, height int) (screen func() string, outer *Sess
 // Thirty commands run in thirty panes, at most nine to a window, each tagged, titled, and large
 // enough to read.
 func TestManyPanes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 30
 	pids := map[int]bool{}
@@ -186,6 +187,7 @@ func TestManyPanes(t *testing.T) {
 
 // Panes are in the order in which they were placed.
 func TestReadingOrder(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	var want, got []string
 	for i := range 5 {
@@ -214,6 +216,7 @@ func values(m map[string]int) func(func(int) bool) {
 // A pane whose command has ended is reused; one that is running, wasn't released or is being
 // scrolled isn't.
 func TestReuse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", forever)
 	// The kernel can lose output at the very end, so b ends only when its output is on the
@@ -265,6 +268,7 @@ func TestReuse(t *testing.T) {
 
 // Two callers that have seen the same dead pane don't end each other's command.
 func TestReuseTwice(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", "exit 0")
 	f.untilDead("a.1")
@@ -282,6 +286,7 @@ func TestReuseTwice(t *testing.T) {
 
 // Characters special to tmux and the shell reach the command unchanged.
 func TestHostileWords(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	dir := filepath.Join(f.dir, `it's a.b:c #(touch x) $HOME #S %H;`)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -366,6 +371,7 @@ func TestConfig(t *testing.T) {
 
 // A broken tmux.conf only shows its errors.
 func TestBrokenConfig(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.config("set -g no-such-option 1\nnonsense {\n")
 	f.place("a.1", forever)
@@ -377,6 +383,7 @@ func TestBrokenConfig(t *testing.T) {
 
 // A small terminal has no room for panes; then there are more windows, but not one per pane.
 func TestSmallTerminal(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("S-0.1", forever)
 	f.terminal(40, 14)

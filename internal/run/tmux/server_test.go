@@ -15,6 +15,7 @@ import (
 // A killed server leaves its socket; one told to exit takes a moment. Neither keeps the next
 // from starting.
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for i := range 10 {
 		f.place("a.1", forever)
@@ -34,6 +35,7 @@ func TestServerGone(t *testing.T) {
 
 // A window or a session that goes away while a pane is added to it is created again.
 func TestSessionGone(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", forever)
 	panes := f.panes()
@@ -49,6 +51,7 @@ func TestSessionGone(t *testing.T) {
 
 // An earlier look may be outdated: then the command runs in another pane and ends none.
 func TestLook(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", "exit 0")
 	f.place("b.1", "exit 0")
@@ -83,6 +86,7 @@ func TestLook(t *testing.T) {
 }
 
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", forever)
 	pid := f.server()
@@ -98,6 +102,7 @@ func TestSilentServer(t *testing.T) {
 
 // Several callers may be the first at the same time: they share one session.
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -123,6 +128,7 @@ func TestTogether(t *testing.T) {
 }
 
 func TestCloseIdle(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	over := func(tag string) bool { return tag == "over.1" }
 	f.place("over.1", forever)

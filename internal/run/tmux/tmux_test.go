@@ -11,6 +11,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ root, prefix, name string }{
 		{"/src/shop", "gl", "gl-shop"},
 		{"/src/it's a.b:c #(touch x) $HOME", "gl", "gl-it_s_a_b_c___touch_x___HOME"},
@@ -29,6 +30,7 @@ func TestOpen(t *testing.T) {
 
 // The command to type contains no word that a shell would change, such as zsh's "=name".
 func TestAttachArgv(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := Open("/src/"+rapid.String().Draw(t, "dir"), rapid.String().Draw(t, "prefix"), nil)
 		for _, w := range s.AttachArgv() {
@@ -42,6 +44,7 @@ func TestAttachArgv(t *testing.T) {
 }
 
 func TestOpenLeavesTmuxOut(t *testing.T) {
+	t.Parallel()
 	s := Open("/src/shop", "gl", []string{"A=1", "TMUX=/tmp/tmux-0/default,1,0", "TMUX_PANE=%3", "TMUX_TMPDIR=/var/tmp"})
 	if want := []string{"A=1", "TMUX_TMPDIR=/var/tmp"}; !slices.Equal(s.env, want) {
 		t.Errorf("environment %q", s.env)
@@ -51,6 +54,7 @@ func TestOpenLeavesTmuxOut(t *testing.T) {
 // A socket's path has room for about a hundred bytes; TMUX_TMPDIR may be longer, or a link to
 // something longer.
 func TestLongTmpdir(t *testing.T) {
+	t.Parallel()
 	long := filepath.Join(t.TempDir(), strings.Repeat("long/", 20))
 	if err := os.MkdirAll(long, 0o755); err != nil {
 		t.Fatal(err)
@@ -69,6 +73,7 @@ func TestLongTmpdir(t *testing.T) {
 }
 
 func TestLongTmpdirWorks(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	long := filepath.Join(f.dir, strings.Repeat("long/", 20))
 	if err := os.MkdirAll(long, 0o755); err != nil {
@@ -87,6 +92,7 @@ func TestLongTmpdirWorks(t *testing.T) {
 }
 
 func TestCommandRefuses(t *testing.T) {
+	t.Parallel()
 	for name, argv := range map[string][]string{"one word": {"gl"}, "nothing": {},
 		"too long": {"gl", strings.Repeat("x", maxArgv)}} {
 		if _, err := command(argv); err == nil {
@@ -97,6 +103,7 @@ func TestCommandRefuses(t *testing.T) {
 
 // tmux undoes closing: an argument that ends in ";" ends the command, unless a "\" precedes it.
 func TestClosing(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		arg := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\\;#]*`)).Draw(t, "arg")
 		got := closing(arg)

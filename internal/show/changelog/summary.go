@@ -30,8 +30,12 @@ type Summary struct {
 	wholeDay bool // when is only a day
 }
 
+// quickPrefix begins the names of tasks' summaries.
+const quickPrefix = "quick-"
+
 // Read reads the summaries of the project at root; the plan lists its slices, and takenBack reports
-// whether merged work of an open one was taken back, which leaves its summary behind. bad has an
+// whether merged work was taken back, which leaves its summary behind: by the id of an open slice,
+// or by the file of a task's summary. bad has an
 // error for each file that can't be read.
 func Read(root string, p *plan.Plan, takenBack func(id string) bool) (
 	all []Summary, bad []error, err error) {
@@ -52,6 +56,9 @@ func Read(root string, p *plan.Plan, takenBack func(id string) bool) (
 		data, err := durable.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			bad = append(bad, err)
+			continue
+		}
+		if strings.HasPrefix(stem, quickPrefix) && takenBack(file) {
 			continue
 		}
 		if id := openSlice(stem, p); id != "" && (p.State(id).Class == plan.Waiting || takenBack(id)) {
@@ -105,7 +112,7 @@ func stemOf(name string, p *plan.Plan) (string, bool) {
 }
 
 func newSummary(stem, text string, p *plan.Plan, r *roadmap.Roadmap) Summary {
-	s := Summary{quick: strings.HasPrefix(stem, "quick-")}
+	s := Summary{quick: strings.HasPrefix(stem, quickPrefix)}
 	id := stem
 	if match, _, err := sliceid.Resolve(stem, p.IDs()); err == nil {
 		id = match

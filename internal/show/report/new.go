@@ -98,7 +98,7 @@ func (d *Document) addNights(in Input, recs *history) {
 	d.Night, d.Previous = choose(nights(in.Events), in.Since, in.Now, in.Running)
 	recs.tally(&d.Night, in.Now)
 	// work that was taken back since isn't in the suite any more
-	if s := in.Plan.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) {
+	if s := in.Plan.Snapshot.Ran.Suite; s != nil && !s.At.Before(d.Night.From) {
 		d.Night.Passed = &s.Passed
 	}
 	if d.Previous != nil {

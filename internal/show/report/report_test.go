@@ -259,6 +259,20 @@ func TestTakenBack(t *testing.T) {
 		t.Errorf("not in\n%s", text)
 	}
 
+	// Taken back twice, it is listed once; so is each task, which may have been done many times.
+	again := in
+	again.Events = append(slices.Clone(in.Events),
+		journal.Event{Kind: journal.Undone, Time: at.Add(time.Minute), Slice: "S-2", Commit: "1"},
+		journal.Event{Kind: journal.Undone, Time: at, Slice: "@quick", Commit: "2", Attempt: 1},
+		journal.Event{Kind: journal.Undone, Time: at, Slice: "@quick", Commit: "3", Attempt: 2})
+	d = report.New(again)
+	if len(d.TakenBack) != 3 || d.TakenBack[0].Commit != "1" || d.TakenBack[1].ID != "@quick" {
+		t.Errorf("taken back twice: %+v", d.TakenBack)
+	}
+	if text := markdown(t, d); !strings.Contains(text, "taken back "+when+"; a task isn't done again") {
+		t.Errorf("not in\n%s", text)
+	}
+
 	// The journal has rotated that away.
 	in.Events = in.Events[:len(in.Events)-1]
 	if d := report.New(in); len(d.TakenBack) != 1 || d.TakenBack[0].At != nil || d.TakenBack[0].Why != "it lost <orders>" {
@@ -294,13 +308,13 @@ func TestStandstillsLead(t *testing.T) {
 		snapshot plan.Snapshot
 		want     string
 	}{
-		"red":       {plan.Snapshot{Items: item("complete", ""), Suite: red}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
-		"not begun": {plan.Snapshot{Items: item("failed", ""), Suite: red}, "tests: the tests fail without any slice's work (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
+		"red":       {plan.Snapshot{Items: item("complete", ""), Ran: plan.LastRun{Suite: red}}, "tests: the tests fail on what was merged (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
+		"not begun": {plan.Snapshot{Items: item("failed", ""), Ran: plan.LastRun{Suite: red}}, "tests: the tests fail without any slice's work (2 failing, at 413d763f14): fix them, or the test command: gl verify"},
 		"idle":      {plan.Snapshot{Items: item("pending", "")}, "run: 1 slice is ready, but no run is active: gl slice --watch"},
 		"held":      {plan.Snapshot{Items: item("pending", ""), Hold: open}, "run: nothing is launched until you lift it (gl hold): gl hold --lift"},
 		"blocked":   {plan.Snapshot{Items: item("pending", "S-9")}, "run: all that is left is blocked: gl why"},
 		"stopped":   {plan.Snapshot{Items: item("pending", ""), Blockers: []string{"S-4 hit a wall"}}, "project: S-4 hit a wall: "},
-		"done":      {plan.Snapshot{Items: item("complete", ""), Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}, ""},
+		"done":      {plan.Snapshot{Items: item("complete", ""), Ran: plan.LastRun{Suite: &plan.Suite{Passed: 2, Commit: "413d763f14"}}}, ""},
 	} {
 		c.snapshot.Noun = plan.Slice
 		d := report.New(report.Input{Plan: plan.New(&c.snapshot, began, plan.Options{}), Now: began})

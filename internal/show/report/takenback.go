@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type TakenBack struct {
 	Why    string     `json:"why"`    // in the person's words; "" for none
 	Commit string     `json:"commit"` // the one that reverts it
 	State  string     `json:"state"`  // of the slice now, as in gl why; "" if it was removed
+	again  bool       // it was merged again since
 }
 
 // takenBack returns what was taken back in the night or since, in order. The journal has the times;
@@ -32,7 +34,15 @@ func takenBack(in Input, m *view.Model, h *history, n Night) []TakenBack {
 	for _, r := range h.all {
 		last[h.of[r]] = r
 	}
+	again := map[string]time.Time{} // when it was last completed
+	for _, c := range h.done {
+		again[c.id] = c.at
+	}
 	add := func(id string, t TakenBack) {
+		list = slices.DeleteFunc(list, func(other TakenBack) bool { // only the last time counts
+			return other.ID == id && !attempt.IsTask(id)
+		})
+		t.again = t.At != nil && again[id].After(*t.At)
 		if t = newTakenBack(rows[id], id, t); last[id] != nil {
 			t.Record, t.Log = paths(last[id])
 		}
@@ -74,12 +84,14 @@ func newTakenBack(r *view.Row, id string, t TakenBack) TakenBack {
 
 // now returns the state of the slice for people: "it is ready now".
 func (t *TakenBack) now() string {
-	switch t.State {
-	case "":
-		return "it was removed since"
-	case "done":
+	switch {
+	case t.again, t.State == "done":
 		return "it was merged again since"
-	case "landing":
+	case t.State == "" && attempt.IsTask(t.ID):
+		return "a task isn't done again"
+	case t.State == "":
+		return "it was removed since"
+	case t.State == "landing":
 		return "it is in the merge queue again"
 	}
 	return "it is " + t.State + " now"

@@ -126,7 +126,7 @@ func newTests(p *plan.Plan) Tests {
 	if n, ok := p.Tests.New(); ok {
 		t.New, t.Removed = &n, &p.Tests.Removed
 	}
-	if s := p.Tests.Suite; s != nil {
+	if s := p.Tests.Ran.Suite; s != nil {
 		t.Suite = &Suite{Green: !s.Red, Commit: jsondoc.OrNull(s.Commit), At: s.At}
 		if !s.Uncounted {
 			t.Suite.Passed, t.Suite.Failed = &s.Passed, &s.Failed

@@ -198,7 +198,7 @@ func TestSharedReason(t *testing.T) {
 func TestRedBaseIsSaid(t *testing.T) {
 	now := time.Now()
 	for status, where := range map[string]string{"complete": "on what was merged", "pending": "without any slice's work"} {
-		s := &plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: status}}, Suite: &plan.Suite{Red: true, Failed: 2, Commit: "413d763f1400"}}
+		s := &plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: status}}, Ran: plan.LastRun{Suite: &plan.Suite{Red: true, Failed: 2, Commit: "413d763f1400"}}}
 		m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
 		want := "the tests fail " + where + " (2 failing, at 413d763f14): fix them, or the test command, then run gl verify"
 		screen := Screen{Width: 120, Paint: func(_ term.Color, s string) string { return s }}

@@ -31,7 +31,7 @@ const barCells = 10
 func (v *view) stateMD(old stateFile, p projectState, kept []*line) (string, shape) {
 	rows := v.table(kept)
 	sums := sumsOf(v.counted())
-	sums.TestCounts.Suite = p.suite
+	sums.TestCounts.Ran.Suite = p.suite
 	parts := map[string]string{
 		"Overview":     overview(p),
 		"Slices":       slicesTable(rows) + sums.progress(),

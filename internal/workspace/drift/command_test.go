@@ -14,12 +14,12 @@ import (
 // any other, and new ones may come.
 func TestCommandNamesNewFile(t *testing.T) {
 	for _, c := range []struct{ command, added, want string }{
-		{"sh t.sh", "t.sh", "test command changed: t.sh"},
+		{"sh t.sh", "t.sh", "a file of the test command changed: t.sh"},
 		{"sh t.sh", "other.sh", ""},
 		{"pytest tests/test_a.py", "tests/test_a.py", ""},
 		{"go test ./x", "x/x_test.go", ""},
 		{"go test ./x", "x/x.go", ""},
-		{"make check", "Makefile", "test command changed: Makefile"},
+		{"make check", "Makefile", "a file of the test command changed: Makefile"},
 	} {
 		now := &State{Files: Files{c.added: git.File{Mode: "100644", ID: "1"}},
 			Texts: map[string][]byte{"1": []byte("true\n")}}
@@ -79,7 +79,7 @@ func TestCommandRunsChangedFile(t *testing.T) {
 		if want == guard.PackageFile {
 			want = "the test runner's configuration changed: " + want
 		} else if want != "" {
-			want = "test command changed: " + want
+			want = "a file of the test command changed: " + want
 		}
 		if got := gate.ItemsText(found); got != want {
 			t.Errorf("%s, and an agent changes %s to %q: %q, want %q", c.command, c.file, c.is, got, want)

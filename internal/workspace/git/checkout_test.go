@@ -14,6 +14,7 @@ import (
 // Every layout that git has: where a linked worktree's shared git directory is, and where the main
 // checkout.
 func TestMainCheckout(t *testing.T) {
+	t.Parallel()
 	top := repo(t, nil)
 	base := filepath.Join(top, "w")
 	at := func(path ...string) string { return filepath.Join(append([]string{base}, path...)...) }
@@ -96,6 +97,7 @@ func TestMainCheckout(t *testing.T) {
 // Filters of the repository are told, by whatever file of its own they come; the person's aren't.
 func TestFilters(t *testing.T) {
 	dir := repo(t, nil)
+	home(t, dir)
 	git(t, dir, "config", "--global", "filter.mine.smudge", "git-lfs smudge")
 	git(t, dir, "config", "filter.a.b.clean", "first")
 	git(t, dir, "config", "--add", "filter.a.b.clean", "x --y=z\nw")
@@ -118,11 +120,50 @@ func TestFilters(t *testing.T) {
 }
 
 func TestCoreSetting(t *testing.T) {
+	t.Parallel()
 	const file = "# [core]\n[Core]\n\tBare = yes ; a comment\n\tworktree = \"../a # b\" # c\n[core \"x\"]\n\tworktree = no\n[other]\n\tworktree = no\n[core] filemode\n"
 	for key, want := range map[string]string{"bare": "yes", "worktree": "../a # b",
 		"filemode": "true", "none": ""} {
 		if got := coreSetting(file, key); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+// Where nothing can be a repository, git isn't asked for the place of a directory or for files there;
+// it is asked below anything that could be one.
+func TestNowhere(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	asked := filepath.Join(bin, "asked")
+	if err := os.WriteFile(filepath.Join(bin, "git"),
+		[]byte("#!/bin/sh\n: >"+asked+"\necho 'fatal: not a git repository' >&2\nexit 128\n"),
+		0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	below := filepath.Join(dir, "a", "b")
+	testfiles.Write(t, below, map[string]string{"f": ""})
+	for name, ask := range map[string]func() error{
+		"Root":         func() error { _, err := Root(t.Context(), below); return err },
+		"FindCheckout": func() error { _, err := FindCheckout(t.Context(), below); return err },
+		"Place":        func() error { _, _, err := Place(t.Context(), below); return err },
+		"Tracked":      func() error { _, err := Tracked(t.Context(), below, "f"); return err },
+	} {
+		for _, mark := range []string{"", ".git", "HEAD"} {
+			if mark != "" {
+				testfiles.Write(t, dir, map[string]string{mark: ""})
+			}
+			if err := ask(); !errors.Is(err, ErrNone) {
+				t.Errorf("%s below %q: %v", name, mark, err)
+			}
+			if got := os.Remove(asked) == nil; got != (mark != "") {
+				t.Errorf("%s below %q: git was asked: %v", name, mark, got)
+			}
+			if mark != "" {
+				if err := os.Remove(filepath.Join(dir, mark)); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 }

@@ -22,8 +22,8 @@ const long = 10 * time.Minute
 // that. For a directory beside a bare repository, of which nothing is checked out there, that is
 // dir itself.
 func Place(ctx context.Context, dir string) (top, prefix string, err error) {
-	if at, known := findPlain(dir); known && hasGit() {
-		return at.Top, at.Prefix, ctx.Err()
+	if at, known, err := findByFiles(ctx, dir); known {
+		return at.Top, at.Prefix, err
 	}
 	inside, err := run(ctx, dir, "rev-parse", "--is-inside-work-tree")
 	if err != nil {

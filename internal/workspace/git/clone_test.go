@@ -72,6 +72,7 @@ func stamps(t *testing.T, dir string) map[string]string {
 }
 
 func TestClone(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a": "1", "sub/b": "2"})
 	git(t, dir, "checkout", "-q", "-b", "topic")
 	git(t, dir, "remote", "add", "origin", "https://example.invalid/x")
@@ -95,6 +96,7 @@ func TestClone(t *testing.T) {
 }
 
 func TestCloneOfAnyHead(t *testing.T) {
+	t.Parallel()
 	t.Run("detached", func(t *testing.T) {
 		dir := repo(t, map[string]string{"a": "1"})
 		git(t, dir, "checkout", "-q", "--detach")
@@ -180,6 +182,7 @@ func TestCloneRunsNothing(t *testing.T) {
 	}
 	git(t, dir, "config", "commit.gpgSign", "true")
 	// The person's own aren't for this.
+	home(t, dir)
 	git(t, dir, "config", "--global", "core.hooksPath", filepath.Join(dir, ".git/hooks"))
 	for _, hook := range []string{"post-checkout", "pre-commit", "commit-msg", "post-commit",
 		"reference-transaction", "post-index-change"} {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestContained(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		do   func(b *bench)
@@ -73,6 +74,7 @@ func TestContained(t *testing.T) {
 }
 
 func TestUnsaved(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("build/old", "1")
 	before, err := b.w.Ignored(t.Context())
@@ -103,6 +105,7 @@ func TestUnsaved(t *testing.T) {
 
 // A worktree that has been moved away to be removed is still compared with its own HEAD.
 func TestUnsavedAfterARename(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.git("commit", "-q", "--allow-empty", "-m", "mine")
 	b.write("a", "x")

@@ -57,6 +57,7 @@ func passTo(commit string) gate.Pass {
 }
 
 func TestFastForward(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		do     func(b *bench, to string)
@@ -147,6 +148,7 @@ func TestFastForward(t *testing.T) {
 }
 
 func TestFastForwardRefuses(t *testing.T) {
+	t.Parallel()
 	overlap := func(paths ...string) func(t *testing.T, err error) {
 		return func(t *testing.T, err error) {
 			t.Helper()
@@ -274,6 +276,7 @@ func (b *bench) sh(dir, command string) {
 }
 
 func TestFastForwardWithoutACheckout(t *testing.T) {
+	t.Parallel()
 	b, from, to := delivered(t)
 	side := b.commitOn("side", "master", map[string]string{"s": "s"})
 	b.in(b.main, "checkout", "-q", "-b", "mine")
@@ -298,6 +301,7 @@ func TestFastForwardWithoutACheckout(t *testing.T) {
 }
 
 func TestFastForwardInALinkedWorktree(t *testing.T) {
+	t.Parallel()
 	b, from, to := delivered(t)
 	b.in(b.main, "checkout", "-q", "--detach")
 	b.git("checkout", "-q", "master")
@@ -313,6 +317,7 @@ func TestFastForwardInALinkedWorktree(t *testing.T) {
 }
 
 func TestFastForwardInABareRepository(t *testing.T) {
+	t.Parallel()
 	b, from, to := delivered(t)
 	bare := filepath.Join(t.TempDir(), "bare.git")
 	b.in(b.main, "clone", "-q", "--bare", b.main, bare)
@@ -332,6 +337,7 @@ func TestFastForwardInABareRepository(t *testing.T) {
 }
 
 func TestFastForwardSparse(t *testing.T) {
+	t.Parallel()
 	b, from, to := delivered(t)
 	b.in(b.main, "sparse-checkout", "set", "--no-cone", "/f", "/other", "/.gitignore")
 	b.ok(b.forward(from, to))
@@ -454,6 +460,7 @@ exec "$REAL" "$@"
 // Files that are in the way, and that are as the branch had them before, are named with all others
 // that are: the person may know of none.
 func TestFastForwardFormer(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do   string
 		want []string
@@ -506,6 +513,7 @@ func sameLines(a, b string) bool {
 // What is to be kept isn't in the way: it stays as it is, and the index has what was merged. What
 // the person has staged of it, or edited elsewhere, is in the way.
 func TestFastForwardKeeps(t *testing.T) {
+	t.Parallel()
 	keep := func(path string) bool { return path == "f" || path == "new" }
 	edits := map[string]string{"f": "mine\n", "new": "mine\n"}
 	t.Run("kept", func(t *testing.T) {

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,21 @@ import (
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
 )
+
+// findByFiles finds the checkout that dir is in without running git. If only git knows, known is
+// false. The error is ErrNone if dir is certainly in no repository.
+func findByFiles(ctx context.Context, dir string) (at Checkout, known bool, err error) {
+	if !hasGit() { // running it says so
+		return at, false, nil
+	}
+	if at, known = findPlain(dir); known {
+		return at, true, ctx.Err()
+	}
+	if nowhere(dir) {
+		return Checkout{}, true, ErrNone
+	}
+	return Checkout{}, false, nil
+}
 
 // findPlain finds the checkout that dir is in by git's files, as git does for an ordinary
 // repository: owned by this user, on one file system, without settings by which git would find

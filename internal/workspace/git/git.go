@@ -65,8 +65,8 @@ func hasGit() bool {
 
 // Root returns the top directory of the checkout that dir is in, with symlinks resolved.
 func Root(ctx context.Context, dir string) (string, error) {
-	if at, known := findPlain(dir); known && hasGit() {
-		return at.Top, ctx.Err()
+	if at, known, err := findByFiles(ctx, dir); known {
+		return at.Top, err
 	}
 	out, err := run(ctx, dir, "rev-parse", "--show-toplevel")
 	return strings.TrimSuffix(out, "\n"), err
@@ -107,6 +107,9 @@ func readStatus(out string) []string {
 
 // Tracked lists the files under the paths, relative to dir, that git tracks.
 func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	if hasGit() && nowhere(dir) { // each run asks
+		return nil, ErrNone
+	}
 	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"},
 		paths...)...)
 	if err != nil {

@@ -26,9 +26,6 @@ func repo(t testing.TB, files map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", dir) // no settings of a person's
-	t.Setenv("XDG_CONFIG_HOME", dir)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	testfiles.Write(t, dir, files)
 	if err := testfiles.EmptyRepository(dir, "master"); err != nil {
 		t.Fatal(err)
@@ -38,6 +35,13 @@ func repo(t testing.TB, files map[string]string) string {
 	}
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
 	return dir
+}
+
+// home makes a directory that of the person's settings.
+func home(t testing.TB, dir string) {
+	t.Helper()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", dir)
 }
 
 func git(t testing.TB, dir string, args ...string) {
@@ -77,6 +81,7 @@ func TestCallThatMayTakeLonger(t *testing.T) {
 }
 
 func TestDirty(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a": "1", "b": "2\n2\n2\n", "sub/c": "3",
 		".greenlight/x": "4"})
 	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) > 0 {
@@ -110,6 +115,7 @@ func TestDirty(t *testing.T) {
 }
 
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"g/STATE.md": "", "g/runs/1": "", "g/runs/2": "", "*": "",
 		".gitattributes": "g/STATE.md merge=ours\n"})
 	testfiles.Write(t, dir, map[string]string{"g/.gitignore": "*.tmp\nruns/\n"})
@@ -187,6 +193,7 @@ func TestErrors(t *testing.T) {
 // A repository's configuration names programs in many places. None of them runs because gl asks a
 // question.
 func TestRepositoryRunsNothing(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a.x": "1", "b.y": "1", "c.z": "1", "sub/d": "1",
 		".gitattributes": "*.x filter=x diff=x\n*.y filter=Y.sub diff=x\n*.z filter=mine\n"})
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -262,6 +269,7 @@ func TestOwnFiltersCount(t *testing.T) {
 	dir := repo(t, map[string]string{".gitattributes": "*.x filter=own\n"})
 	testfiles.Write(t, dir,
 		map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
+	home(t, dir)
 	git(t, dir, "add", "f.x")
 	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x")
 	past := time.Unix(1, 0)
@@ -275,6 +283,7 @@ func TestOwnFiltersCount(t *testing.T) {
 
 // Git can't be told to leave out a filter with such a name, so nothing is asked that would run it.
 func TestFilterThatCannotBeSwitchedOff(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=a=b\n"})
 	ran := filepath.Join(t.TempDir(), "ran")
 	testfiles.Write(t, dir, map[string]string{"a.x": "2"})
@@ -290,6 +299,7 @@ func TestFilterThatCannotBeSwitchedOff(t *testing.T) {
 // A directory that looks like a bare repository may be part of a clone, with a configuration of its
 // author's.
 func TestEmbeddedBareRepository(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a": "1"})
 	bare := filepath.Join(dir, "data")
 	git(t, dir, "init", "-q", "--bare", bare)
@@ -304,6 +314,7 @@ func TestEmbeddedBareRepository(t *testing.T) {
 // Git fetches objects that a partial clone lacks by starting what the repository names as its
 // remote.
 func TestMissingObjectsAreNotFetched(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a": "1"})
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, setting := range [][2]string{

@@ -10,6 +10,7 @@ import (
 // Whatever an agent configures for its own worktree, or sets in its index, a snapshot is of the
 // files that are there, and what git has left out is as it was.
 func TestSnapshotIsOfWhatIsThere(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		hide func(b *bench)
 		want string // an entry of the tree: MODE PATH and what is in it

@@ -54,6 +54,7 @@ func TestLog(t *testing.T) {
 }
 
 func TestLogOfNothing(t *testing.T) {
+	t.Parallel()
 	repo(t, nil) // for its settings
 	empty := t.TempDir()
 	if _, err := Log(t.Context(), empty, 5); !errors.Is(err, ErrNone) {
@@ -90,6 +91,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestDirtyAt(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, map[string]string{"a": "1", "b": "1", "sub/c": "1"})
 	testfiles.Write(t, dir, map[string]string{"a": "2", "b": "2", "sub/new/d": "1"})
 	got, err := DirtyAt(t.Context(), dir, "a", "sub")
@@ -102,6 +104,7 @@ func TestDirtyAt(t *testing.T) {
 }
 
 func TestBranch(t *testing.T) {
+	t.Parallel()
 	dir := repo(t, nil)
 	git(t, dir, "checkout", "-q", "-b", "feature/x")
 	if got, err := Branch(t.Context(), dir); got != "feature/x" || err != nil {

@@ -52,6 +52,7 @@ func served(t *testing.T, file string, texts ...string) (end func()) {
 // The configuration of a repository inside the worktree is the agent's. However it is served, no
 // program that it names runs.
 func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
+	t.Parallel()
 	for _, submodule := range []bool{false, true} {
 		for _, where := range []string{"config", "config of a git file"} {
 			b := worktree(t, start)
@@ -109,6 +110,7 @@ func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
 // A git directory outside the worktree doesn't count as nested: an agent that can't read there must
 // not get it from gl.
 func TestSnapshotBringsNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	secret := t.TempDir()
 	b.in(secret, "init", "-q")
@@ -148,6 +150,7 @@ func TestSnapshotBringsNothingFromElsewhere(t *testing.T) {
 // A pipe where git reads rules, or a huge file, doesn't hold it; one that comes back at once is
 // named.
 func TestGitIsNotHeldByPipes(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	for _, dir := range []string{"", "one", "two", "three"} {
 		b.write(filepath.Join(dir, "file"), "x\n")
@@ -174,6 +177,7 @@ func TestGitIsNotHeldByPipes(t *testing.T) {
 // Tests that changed a file, and the index so that it looks unchanged, don't decide what the next
 // ones run on.
 func TestCheckoutDetachedBelievesNoIndexOfOthers(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"file": "right\n"})
 	commit := b.git("rev-parse", "HEAD")
 	b.ok(b.w.Exclusive().CheckoutDetached(t.Context(), commit, b.main))

@@ -53,6 +53,7 @@ func (b *bench) clean(why string) {
 func (b *bench) head() string { b.t.Helper(); return b.git("rev-parse", "HEAD") }
 
 func TestCommitAll(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(b *bench)
@@ -138,6 +139,7 @@ func TestCommitAll(t *testing.T) {
 }
 
 func TestCommitAllRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(b *bench)
@@ -212,6 +214,7 @@ func mergeConflicted(b *bench, lane string) []string {
 }
 
 func TestMergeConflicted(t *testing.T) {
+	t.Parallel()
 	b, lane := conflicted(t)
 	head := b.head()
 	if got := mergeConflicted(b, lane); !slices.Equal(got, []string{"bin", "del", "f"}) {
@@ -262,6 +265,7 @@ func TestMergeConflicted(t *testing.T) {
 
 // The agent's own git commit finishes it as well.
 func TestMergeConflictedIsCommitted(t *testing.T) {
+	t.Parallel()
 	b, lane := conflicted(t)
 	mergeConflicted(b, lane)
 	b.write("f", "both\n")
@@ -278,6 +282,7 @@ func TestMergeConflictedIsCommitted(t *testing.T) {
 
 // A text about conflicts has marks by itself.
 func TestMarksOfTheText(t *testing.T) {
+	t.Parallel()
 	const marks = "<<<<<<< a\n=======\n>>>>>>> b\n"
 	b := worktree(t, map[string]string{"doc": marks + "1\n"})
 	lane := b.commitOn("lane", "master", map[string]string{"doc": marks + "lane\n"})
@@ -290,6 +295,7 @@ func TestMarksOfTheText(t *testing.T) {
 }
 
 func TestMergeWithoutConflict(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1\n"})
 	lane := b.commitOn("lane", "master", map[string]string{"g": "lane\n"})
 	before := b.state()
@@ -304,6 +310,7 @@ func TestMergeWithoutConflict(t *testing.T) {
 // A merge that was killed at any place is taken back by whatever comes next, and what git ignores
 // stays.
 func TestMergeKilled(t *testing.T) {
+	t.Parallel()
 	for name, kill := range map[string]func(b *bench, m *merged, lane string){
 		"before anything": func(*bench, *merged, string) {},
 		"files written, index not": func(b *bench, m *merged, _ string) {
@@ -346,6 +353,7 @@ func TestMergeKilled(t *testing.T) {
 }
 
 func TestResetTo(t *testing.T) {
+	t.Parallel()
 	b, lane := conflicted(t)
 	files, head := b.files(b.w.Path), b.head()
 	mergeConflicted(b, lane)
@@ -367,6 +375,7 @@ func TestResetTo(t *testing.T) {
 
 // A link that leads out of the worktree doesn't lead gl's deleting there.
 func TestResetStaysInside(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1\n"})
 	lane := b.commitOn("lane", "master", map[string]string{"d/victim": "lane\n", "f": "lane\n"})
 	outside := t.TempDir()
@@ -388,6 +397,7 @@ func TestResetStaysInside(t *testing.T) {
 }
 
 func TestIntegrate(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1\n", "gone": "1\n", "state/S": "0\n",
 		".gitignore": "*.o\n"})
 	lane := b.commitOn("lane", "master",
@@ -444,6 +454,7 @@ func TestIntegrate(t *testing.T) {
 }
 
 func TestCheckoutDetached(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1\n", "d/e": "1\n", ".gitignore": "*.o\n",
 		"keep/x": "1"})
 	other := b.commitOn("other", "master",
@@ -497,6 +508,7 @@ func TestCheckoutDetached(t *testing.T) {
 // An agent that has switched to another branch, or to none, has gone on from its own: that takes
 // over what it did. What doesn't go on from there is left alone.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string // of git, before a commit
 		ok   bool
@@ -538,6 +550,7 @@ func TestAdopt(t *testing.T) {
 // The other side of a merge that an agent has resolved may have been pruned. What the agent left is
 // committed without it.
 func TestCommitAllWithoutTheOtherSide(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	head := b.head()
 	b.write("a", "resolved")

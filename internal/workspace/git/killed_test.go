@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(testfiles.Run(m))
+	os.Setenv("GIT_CONFIG_NOSYSTEM", "1") // only the settings of the tests
+	os.Exit(testfiles.RunInNewHome(m))
 }
 
 // landAll commits what is in the worktree, merges the lane into it, delivers that, and commits the
@@ -64,6 +65,7 @@ func landAll(ctx context.Context, top, lane string) error {
 // that it had started lives on; its end is waited for by the locks that it has, as far as it has
 // any.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
@@ -116,6 +118,7 @@ func TestKilledAnywhere(t *testing.T) {
 // A checkout follows whatever is killed meanwhile, also one whose index a git stash pop has made that
 // of HEAD.
 func TestSettleKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}

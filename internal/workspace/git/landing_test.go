@@ -20,6 +20,7 @@ func (b *bench) land(parent, message string, more ...string) string {
 }
 
 func TestLandings(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	first := b.head()
 	side := b.land(first, LandingMessage("of the agent's own", Trailer{"Slice", "S-9"}))
@@ -51,6 +52,7 @@ func TestLandings(t *testing.T) {
 
 // Whatever a title and a value are, git reads the trailers that were meant.
 func TestLandingMessageCantBeSpoofed(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	first := b.head()
 	text := rapid.OneOf(rapid.String(), rapid.StringMatching("(Slice: S-[0-9]|\n|\r|---|#|>>|x| |:|\u0085|\u2028|\u202e|\u2066|cherry picked from commit){0,8}"))

@@ -48,6 +48,7 @@ for a; do case $a in update-ref) : >"$LOCK"; : >"$LOCK.made"; sleep 0.3; rm "$LO
 }
 
 func TestLocks(t *testing.T) {
+	t.Parallel()
 	common := t.TempDir()
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{"packed-refs.lock", "refs/heads/a/b.lock",

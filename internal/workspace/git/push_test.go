@@ -12,6 +12,7 @@ import (
 // run, and what the remote refuses is said in its words. Nothing but the ways that git itself takes
 // for safe leads anywhere.
 func TestPush(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	ctx, common, first := t.Context(), b.w.Common, b.head()
 	remote := filepath.Join(t.TempDir(), "up.git")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestBlobs(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, nil)
 	texts := []string{"a\n", "", "no end", strings.Repeat("long\n", 100), "\x00\n\n"}
 	var ids []string

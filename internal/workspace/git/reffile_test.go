@@ -12,6 +12,7 @@ import (
 
 // What refs name is read from files as git reads them, also while git packs them.
 func TestRefsFromFiles(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	one := b.in(b.main, "rev-parse", "HEAD")
 	two := b.commitOn("two", "master", map[string]string{"f": "2"})
@@ -47,6 +48,7 @@ func TestRefsFromFiles(t *testing.T) {
 
 // Where the files don't tell, git is asked.
 func TestRefsThatFilesDontTell(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	file := filepath.Join(b.w.Common, "refs", "heads", "x")
 	for _, text := range []string{"", "\n", strings.Repeat("0", 40) + "\n", "nonsense\n",
@@ -70,6 +72,7 @@ func TestRefsThatFilesDontTell(t *testing.T) {
 
 // What is below a name is read from files as git lists it, and so is what is in the way of a name.
 func TestRefsBelow(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	one := b.in(b.main, "rev-parse", "HEAD")
 	two := b.commitOn("two", "master", map[string]string{"f": "2"})

@@ -18,6 +18,7 @@ import (
 // Whatever is done in a worktree, a snapshot that is restored has every byte that git doesn't
 // ignore; where attributes say something of line endings, but for those.
 func TestSnapshotThenRestore(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	// Each check runs git some thirty times.
 	rapidtest.Limit(t, 15)
@@ -132,6 +133,7 @@ func TestSnapshotThenRestore(t *testing.T) {
 // A program that writes and removes files all the time doesn't make a snapshot fail, and files that
 // stay are in it.
 func TestSnapshotBesideAWriter(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	stop, ended := make(chan struct{}), make(chan struct{})
 	started := make(chan struct{})

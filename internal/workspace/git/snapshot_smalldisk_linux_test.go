@@ -15,6 +15,7 @@ import (
 // A snapshot that doesn't fit says so and leaves nothing: neither where the sizes tell beforehand,
 // nor where the disk fills up while git writes.
 func TestSnapshotOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	objects := filepath.Join(b.w.Common, "objects")
 	copied := filepath.Join(t.TempDir(), "objects")

@@ -419,6 +419,7 @@ func TestSnapshotTree(t *testing.T) {
 
 // An edit in the second of the index's time, of the same size, is seen.
 func TestSnapshotSeesRacyEdits(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	for i := range 5 {
 		b.write("a", fmt.Sprintf("%d\n", i))
@@ -429,6 +430,7 @@ func TestSnapshotSeesRacyEdits(t *testing.T) {
 }
 
 func TestSnapshotSame(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	o := b.options()
 	b.write("a", "x")
@@ -465,6 +467,7 @@ func TestSnapshotSame(t *testing.T) {
 }
 
 func TestSnapshotLimit(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("large", strings.Repeat("x", 3000))
 	o := b.options()
@@ -480,6 +483,7 @@ func TestSnapshotLimit(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("a", "1")
 	b.git("add", "a")
@@ -523,6 +527,7 @@ func TestKeep(t *testing.T) {
 // What is pruned between the objects and the refs shows, and no ref is left that names what isn't
 // there.
 func TestKeepSeesWhatIsPruned(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("a", "a blob that nothing names")
 	s := b.snapshot(b.options())
@@ -542,6 +547,7 @@ func TestKeepSeesWhatIsPruned(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("a", "x")
 	s := b.snapshot(b.options())
@@ -589,6 +595,7 @@ func TestSnapshotOfWhatCantBeRead(t *testing.T) {
 // What a process left that was killed is removed by the next snapshot, and what one is working with
 // isn't.
 func TestQuarantinesOfTheDead(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	alive, err := newQuarantine(b.w.Common)
 	b.ok(err)
@@ -615,6 +622,7 @@ func TestQuarantinesOfTheDead(t *testing.T) {
 
 // What a killed git init leaves is no repository: nothing in it can be kept, or missed.
 func TestSnapshotOfHalfARepository(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.write("half/file", "x")
 	b.in(filepath.Join(b.w.Path, "half"), "init", "-q")

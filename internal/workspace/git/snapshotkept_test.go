@@ -162,6 +162,7 @@ func TestSnapshotKeepsCommits(t *testing.T) {
 
 // Entries of the stash that were there before aren't the worktree's.
 func TestSnapshotStashesOfOthers(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.ok(os.WriteFile(filepath.Join(b.main, "a"), []byte("theirs"), 0o644))
 	b.in(b.main, "stash", "-q")
@@ -178,6 +179,7 @@ func TestSnapshotStashesOfOthers(t *testing.T) {
 
 // A submodule stays a gitlink until it has changes of its own, which are kept as files.
 func TestSnapshotSubmodules(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	other := filepath.Join(filepath.Dir(b.main), "other")
 	b.in(b.main, "init", "-q", other)
@@ -226,6 +228,7 @@ func TestSnapshotSubmodules(t *testing.T) {
 
 // A sparse checkout: what is left out stays as HEAD has it.
 func TestSnapshotSparse(t *testing.T) {
+	t.Parallel()
 	for _, index := range []string{"there", "gone", "sparse"} {
 		for _, exact := range []bool{false, true} {
 			b := worktree(t, start)
@@ -255,6 +258,7 @@ func TestSnapshotSparse(t *testing.T) {
 
 // gl's commits have the person's name if there is one, sign nothing, and no hook runs.
 func TestSnapshotIdentity(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, start)
 	b.git("config", "commit.gpgSign", "true")
 	b.git("config", "gpg.program", "/bin/false")
@@ -289,6 +293,7 @@ func TestSnapshotIdentity(t *testing.T) {
 // A prune between the objects of a snapshot and its refs takes what only gl has. It is put there
 // again; after a kill in between, by whatever gl does next in the repository.
 func TestPrunedBeforeTheRefs(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	b.write("work", "work")
 	s, err := b.w.newSnapshot(t.Context(), SnapshotOptions{Exact: true})
@@ -314,6 +319,7 @@ func TestPrunedBeforeTheRefs(t *testing.T) {
 // A prune that was at it when a snapshot got its refs removes its objects all the same. They are
 // put back.
 func TestPrunedAfterTheRefs(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	b.write("work", "work")
 	s, err := b.w.Save(t.Context(), "refs/gl/wip/p/s/1/1", SnapshotOptions{Exact: true})
@@ -343,6 +349,7 @@ func TestPrunedAfterTheRefs(t *testing.T) {
 // Objects are held before refs have them, so a kill at the change of the refs leaves nothing that
 // can't be put back.
 func TestHeldBeforeTheRefs(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	head := b.head()
 	commit := b.in(b.main, "commit-tree", "-m", "new", "-p", head, head+"^{tree}")
@@ -370,6 +377,7 @@ func TestHeldBeforeTheRefs(t *testing.T) {
 // A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch
 // goes back to the last one that is.
 func TestLastWhole(t *testing.T) {
+	t.Parallel()
 	for _, lose := range []string{"the newest", "one below", "its tree"} {
 		t.Run(lose, func(t *testing.T) {
 			b := worktree(t, map[string]string{"a": "a"})
@@ -409,6 +417,7 @@ func TestLastWhole(t *testing.T) {
 // Killed before it moves a branch, MoveLost has cleaned its logs already, and is called again.
 // Another broken ref is in the way of neither.
 func TestMoveLostKilled(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	base := b.head()
 	b.write("a", "work")
@@ -438,6 +447,7 @@ func TestMoveLostKilled(t *testing.T) {
 
 // What gl makes is held from then on, before any ref has it.
 func TestHeldFromTheStart(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	has := b.head()
 	b.ok(os.WriteFile(filepath.Join(b.w.Common, "new"), []byte("new"), 0o644))
@@ -462,6 +472,7 @@ func TestHeldFromTheStart(t *testing.T) {
 // A branch whose base is lost is put back from what is held. Where that isn't enough, it is
 // ErrLost, and nothing moves.
 func TestLastWholeBase(t *testing.T) {
+	t.Parallel()
 	for _, held := range []bool{true, false} {
 		b := worktree(t, map[string]string{"a": "a"})
 		has := b.head()

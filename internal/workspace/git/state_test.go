@@ -37,6 +37,7 @@ func (b *bench) commitPaths(c Checkout) (string, []string) {
 }
 
 func TestCommitPaths(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		do     func(b *bench)
@@ -135,6 +136,7 @@ func TestCommitPaths(t *testing.T) {
 // A prune that was at it while state was committed removes the commit and its tree all the same.
 // They are put back.
 func TestCommitPathsPruned(t *testing.T) {
+	t.Parallel()
 	b, at := stateRepo(t)
 	testfiles.Write(t, b.main, map[string]string{"state/S": "new\n"})
 	commit, _ := b.commitPaths(at)
@@ -147,6 +149,7 @@ func TestCommitPathsPruned(t *testing.T) {
 }
 
 func TestCommitPathsRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(b *bench)

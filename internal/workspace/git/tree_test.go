@@ -47,6 +47,7 @@ func (b *bench) show(treeish, path string) string {
 func isState(p string) bool { return strings.HasPrefix(p, "state/") }
 
 func TestMergeTree(t *testing.T) {
+	t.Parallel()
 	const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	edit := func(from, to string) string { return strings.Replace(lines, from, to, 1) }
 	for _, c := range []struct {
@@ -124,6 +125,7 @@ func TestMergeTree(t *testing.T) {
 
 // Where histories have crossed there are several merge bases.
 func TestMergeTreeWithTwoBases(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1\n", "state/S": "0\n"})
 	one := b.commitOn("one", "master", map[string]string{"a": "a", "state/S": "one\n"})
 	two := b.commitOn("two", "master", map[string]string{"b": "b", "state/S": "two\n"})
@@ -148,6 +150,7 @@ func TestMergeTreeWithTwoBases(t *testing.T) {
 }
 
 func TestTreeIDAndChanged(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1", "state/S": "0", "state/d/T": "0", "ü\n": "x"})
 	a := b.commitOn("a", "master", map[string]string{"state/S": "1", "state/d/T": ""})
 	c := b.commitOn("c", "master", map[string]string{"state/new": "1", "f": "2"})
@@ -189,6 +192,7 @@ func TestTreeIDAndChanged(t *testing.T) {
 }
 
 func TestCommitTree(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"f": "1"})
 	b.in(b.main, "config", "commit.gpgSign", "true")
 	b.in(b.main, "config", "gpg.program", "false")
@@ -234,6 +238,7 @@ func shell(dir, command string) (string, error) {
 
 // Where a rename leads something to a kept path, base's version stays.
 func TestMergeIntoAfterARename(t *testing.T) {
+	t.Parallel()
 	b := worktree(t, map[string]string{"d/x": "x\n1\n2\n3\n", "d/y": "y\n1\n2\n3\n", "f": "1"})
 	b.in(b.main, "config", "merge.directoryRenames", "true")
 	base := b.commitOn("base", "master", map[string]string{"d/x": "", "d/y": "",

@@ -107,8 +107,8 @@ type Checkout struct {
 
 // FindCheckout finds the checkout that dir is in.
 func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
-	if at, known := findPlain(dir); known && hasGit() {
-		return at, ctx.Err()
+	if at, known, err := findByFiles(ctx, dir); known {
+		return at, err
 	}
 	out, err := run(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir",
 		"--git-common-dir", "--show-prefix")

@@ -13,6 +13,7 @@ import (
 // Discard leaves nothing of a lineage, however far its worktree is and whatever is in it, and the
 // slice's next lineage is the first one again.
 func TestDiscard(t *testing.T) {
+	t.Parallel()
 	r := open(t, project(t))
 	l := plan(t, r, "S-1")
 	h, err := r.Make(t.Context(), l, Making{})
@@ -41,6 +42,7 @@ func TestDiscard(t *testing.T) {
 
 // A lineage continues at a commit from elsewhere: branch, files and index are its.
 func TestContinueElsewhere(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "S-1")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestLaneRef(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	if got := r.Queue.Ref(); got != "refs/heads/gl/lane/_/main" {
@@ -63,6 +64,7 @@ func TestLaneRef(t *testing.T) {
 }
 
 func TestLaneIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, branch := range []string{"gl/lane", "gl/lane/_", "gl/LANE"} {
 		checkRefusal(t, refusal{name: branch, make: func(t *testing.T, root string) {
 			gitIn(t, root, "branch", branch)
@@ -97,6 +99,7 @@ func leftKinds(t *testing.T, r *Repo) string {
 }
 
 func TestLaneWorktree(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	setups := 0
 	m := Making{Command: "set up", Setup: func(_ context.Context, dir string, _ []*os.File) error {
@@ -135,6 +138,7 @@ func TestLaneWorktree(t *testing.T) {
 
 // It doesn't count as a slice's, or as a leftover.
 func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, l := lane(t, root, Making{})
 	testfiles.Write(t, l.Path, map[string]string{"deep/left": ""})
@@ -164,6 +168,7 @@ func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 
 // Each of several worktrees that the lane tests in has a lineage of its own, which is found again.
 func TestCars(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, first := lane(t, root, Making{})
 	var paths []string
@@ -203,6 +208,7 @@ func TestCars(t *testing.T) {
 }
 
 func TestLaneWorktreeIsRemoved(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, l := lane(t, root, Making{})
 	testfiles.Write(t, l.Path, map[string]string{"left": "by a test", "x.o": ""})
@@ -232,6 +238,7 @@ func TestLaneWorktreeIsRemoved(t *testing.T) {
 
 // What a git worktree add leaves that is killed before HEAD is there.
 func TestLaneHalfAdded(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l, err := r.Lineages.Lane(t.Context())
@@ -249,6 +256,7 @@ func TestLaneHalfAdded(t *testing.T) {
 
 // A lineage file can't make the lane's worktree of a slice's, whose files are work.
 func TestLaneForged(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
@@ -264,6 +272,7 @@ func TestLaneForged(t *testing.T) {
 }
 
 func TestHandOver(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
@@ -305,6 +314,7 @@ func TestHandOver(t *testing.T) {
 
 // What has landed can be removed before it is delivered.
 func TestRemoveWhatTheLaneHas(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
@@ -333,6 +343,7 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 
 // A merge that was killed is taken back before an agent is let in.
 func TestMakeRecovers(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")

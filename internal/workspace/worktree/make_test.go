@@ -80,6 +80,7 @@ func checkMade(t *testing.T, r *Repo, slice string) {
 
 // Git's own worktree add fails when several run at once in one repository.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	var here, there []string
@@ -135,6 +136,7 @@ func TestManyAtOnce(t *testing.T) {
 // Killed before any of its own steps, making goes on where it was. A git that was started meanwhile
 // lives on: the next one waits for it.
 func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
@@ -170,6 +172,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 // What a git worktree add leaves that is killed, in its own order: the branch is there before. Each
 // is finished with the same number.
 func TestHalfAdded(t *testing.T) {
+	t.Parallel()
 	remove := func(names ...string) func(t *testing.T, l *Lineage, admin string) {
 		return func(t *testing.T, l *Lineage, admin string) {
 			for _, name := range names {
@@ -233,6 +236,7 @@ func TestHalfAdded(t *testing.T) {
 
 // A branch that was deleted while git added its worktree is made again: nothing was on it yet.
 func TestBranchDeleted(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -244,6 +248,7 @@ func TestBranchDeleted(t *testing.T) {
 
 // The locks of gits that were killed with their agent keep the next one from nothing.
 func TestLocksOfKilled(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -263,6 +268,7 @@ func TestLocksOfKilled(t *testing.T) {
 // A branch or directory that was taken between planning and making isn't used: the next plan has
 // another number.
 func TestTaken(t *testing.T) {
+	t.Parallel()
 	for name, take := range map[string]func(t *testing.T, root string, l *Lineage){
 		"directory": func(t *testing.T, root string, l *Lineage) {
 			testfiles.Write(t, l.Path, map[string]string{"mine": "mine"})
@@ -308,6 +314,7 @@ func commitOn(t *testing.T, root string) string {
 }
 
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	gitIn(t, root, "branch", "gl/s/_/_/_s-1/3")
@@ -332,6 +339,7 @@ func TestNumbers(t *testing.T) {
 
 // When runs/ is removed, branches and worktrees remain, and the next lineage is another.
 func TestRunsRemoved(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	first := made(t, r, "s-1")
@@ -346,6 +354,7 @@ func TestRunsRemoved(t *testing.T) {
 
 // A person's checkout is as it was, staged and unstaged work included, and hooks don't run.
 func TestCheckoutIsUntouched(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	open(t, root)
 	testfiles.Write(t, root, map[string]string{"a.txt": "edited\n", "staged": "1", "untracked": "2",
@@ -378,6 +387,7 @@ func TestCheckoutIsUntouched(t *testing.T) {
 // Where the worktree's .git is gone or leads elsewhere, git isn't called there: it would climb into
 // what is above.
 func TestBrokenLinks(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, root string, l *Lineage){
 		"gone": func(t *testing.T, root string, l *Lineage) { must(t, os.Remove(l.Path+"/.git")) },
 		"a repository": func(t *testing.T, root string, l *Lineage) {
@@ -423,6 +433,7 @@ func TestBrokenLinks(t *testing.T) {
 
 // A lineage file that came with a clone doesn't lead gl to a person's own worktree.
 func TestForgedLineage(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -440,6 +451,7 @@ func TestForgedLineage(t *testing.T) {
 }
 
 func TestBadLineages(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	good := plan(t, r, "s-1")
@@ -485,6 +497,7 @@ func TestBadLineages(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -529,6 +542,7 @@ func TestSetup(t *testing.T) {
 // A setup that outlives its gl holds the worktree's lock; a service that setup has left running
 // doesn't.
 func TestLockIsInherited(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -562,6 +576,7 @@ func TestLockIsInherited(t *testing.T) {
 }
 
 func TestSubmodule(t *testing.T) {
+	t.Parallel()
 	inner, library, root := project(t), project(t), project(t)
 	allow := []string{"-c", "protocol.file.allow=always", "submodule", "-q", "add", "--name"}
 	gitIn(t, library, append(allow, "deep/inner", inner, "inner")...)
@@ -602,6 +617,7 @@ func TestSubmodule(t *testing.T) {
 }
 
 func TestSparseCheckout(t *testing.T) {
+	t.Parallel()
 	for _, bits := range []string{"--cone", "--no-cone"} {
 		t.Run(bits, func(t *testing.T) {
 			root := project(t)
@@ -642,6 +658,7 @@ func TestLFS(t *testing.T) {
 }
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")

@@ -21,6 +21,7 @@ var texts = rapid.OneOf(
 )
 
 func TestPartsAreRefsAndTellTextsApart(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
 		if (a == b) != strings.EqualFold(part(a), part(b)) {
@@ -39,6 +40,7 @@ func TestPartsAreRefsAndTellTextsApart(t *testing.T) {
 }
 
 func TestGitTakesParts(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		ref := "refs/heads/gl/s/" + part(texts.Draw(rt, "project")) + "/" +
 			idPart(texts.Draw(rt, "id")) + "/1"
@@ -49,6 +51,7 @@ func TestGitTakesParts(t *testing.T) {
 }
 
 func TestFileNamesTellSystemsFromSlices(t *testing.T) {
+	t.Parallel()
 	if a, b := fileName("a.b", "c"), fileName("a", "b.c"); a == b {
 		t.Errorf("both are %s", a)
 	}

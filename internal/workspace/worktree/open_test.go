@@ -24,6 +24,7 @@ type refusal struct {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []refusal{
 		{name: "no commit", make: func(t *testing.T, root string) {
 			must(t, os.RemoveAll(filepath.Join(root, ".git")))
@@ -122,6 +123,12 @@ func TestAttachAsksNoVersion(t *testing.T) {
 	if _, err := Open(t.Context(), root, Options{}); err != nil || !paths.Exists(asked) {
 		t.Errorf("Open: %v, asked for the version: %v", err, paths.Exists(asked))
 	}
+	must(t, os.Remove(asked))
+	var none *Unavailable
+	_, err = Open(t.Context(), tempDir(t), Options{})
+	if !errors.As(err, &none) || !none.NoRepository || paths.Exists(asked) {
+		t.Errorf("in no repository: %v, asked for the version: %v", err, paths.Exists(asked))
+	}
 }
 
 // A git that something has killed is no reason to work in the checkout.
@@ -141,6 +148,7 @@ func TestOpenKilledGit(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]bool{"2.38": true, "2.38.0": true,
 		"2.39.5.windows.1": true, "3.0": true, "2.37.9": false, "1.99": false, "": false,
 		"2.4": false} {
@@ -152,6 +160,7 @@ func TestVersions(t *testing.T) {
 
 // The target is what was recorded, whatever is checked out now; a setting counts more.
 func TestTarget(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	if _, err := open(t, root).Queue.Base(t.Context()); err != nil {
 		t.Fatal(err)
@@ -171,6 +180,7 @@ func TestTarget(t *testing.T) {
 }
 
 func TestTwoProjectsInOneRepository(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	for _, p := range []string{"one", "two/deep"} {
 		testfiles.Write(t, root, map[string]string{p + "/x": p,
@@ -196,6 +206,7 @@ func TestTwoProjectsInOneRepository(t *testing.T) {
 
 // Whatever is in the way of new worktrees, the work in one that is there is kept.
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	l := made(t, open(t, root), "s-1")
 	testfiles.Write(t, l.Path, map[string]string{"work": "work"})
@@ -221,6 +232,7 @@ func TestAttach(t *testing.T) {
 // In a bare layout the state is in a linked worktree, beside which ours may be, although a .git
 // file is above them.
 func TestBareLayout(t *testing.T) {
+	t.Parallel()
 	origin := project(t)
 	top := tempDir(t)
 	gitIn(t, top, "clone", "-q", "--bare", origin, ".bare")
@@ -246,6 +258,7 @@ func TestBareLayout(t *testing.T) {
 }
 
 func TestNamedPlace(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	dir := tempDir(t)
 	must(t, os.Symlink(dir, filepath.Join(dir, "link")))
@@ -261,6 +274,7 @@ func TestNamedPlace(t *testing.T) {
 }
 
 func TestMounts(t *testing.T) {
+	t.Parallel()
 	const info = "1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 8:1 /x /work rw - ext4 /dev/sda rw\n3 1 8:1 /y /with\\040space rw - ext4 /dev/sda rw\nshort\n"
 	for path, want := range map[string]string{"/": "/", "/work": "/work", "/work/a": "/work",
 		"/work.gl": "/", "/with space/a": "/with space"} {

@@ -35,6 +35,7 @@ func lose(t *testing.T, r *Repo, id string) {
 // A base that a prune takes before git worktree add, or right after the branch was made, is put
 // back from what is held.
 func TestPrunedBase(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"planned", "with a branch", "made"} {
 		t.Run(when, func(t *testing.T) {
 			root := project(t)
@@ -62,6 +63,7 @@ func TestPrunedBase(t *testing.T) {
 // it breaks a git of the person's, and its files are saved. A kill between two steps changes
 // nothing of that.
 func TestLostBase(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"planned", "with a branch", "made", "moved"} {
 		t.Run(when, func(t *testing.T) {
 			root := project(t)
@@ -116,6 +118,7 @@ func TestLostBase(t *testing.T) {
 
 // A base that is gone before the worktree is made isn't planned with.
 func TestLostBasePlanned(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := broughtBack(t, r, false)
@@ -131,6 +134,7 @@ func TestLostBasePlanned(t *testing.T) {
 
 // What git has lost of the target isn't a slice's: its lineage stays.
 func TestLostTarget(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
@@ -146,6 +150,7 @@ func TestLostTarget(t *testing.T) {
 // What a prune has taken of slices that aren't attempted anymore is mended, too, but for one where
 // an agent works.
 func TestMendBroken(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	var lost []string

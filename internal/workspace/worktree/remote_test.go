@@ -13,6 +13,7 @@ import (
 // The work of another machine is on the lineage's branch, without a checkout, until something
 // here needs the files; from then on no other machine goes on with it.
 func TestRemoteLineage(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "S-1")
@@ -56,6 +57,7 @@ func TestRemoteLineage(t *testing.T) {
 // A worktree that only the merge queue has used goes again when another machine is to continue. A
 // person's changes there, an unfinished merge, and a worktree that was set up keep the work here.
 func TestLeave(t *testing.T) {
+	t.Parallel()
 	work := func(t *testing.T) (string, *Repo, *Lineage) {
 		root := project(t)
 		r := open(t, root)

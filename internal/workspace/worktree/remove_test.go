@@ -19,6 +19,7 @@ import (
 // A deleted worktree is made again, with the branch's commits and the last snapshot's files; what
 // only its entry had is kept by refs.
 func TestDeletedByHand(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
@@ -69,6 +70,7 @@ func TestDeletedByHand(t *testing.T) {
 // A snapshot of an older commit isn't written over a newer one: that would undo what was committed
 // meanwhile.
 func TestOldSnapshotIsNotWrittenOver(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
@@ -86,6 +88,7 @@ func TestOldSnapshotIsNotWrittenOver(t *testing.T) {
 }
 
 func TestDeletedAndMore(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, root string, l *Lineage)
 		want string // the error of Make, "" for none
@@ -144,6 +147,7 @@ func TestDeletedAndMore(t *testing.T) {
 }
 
 func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -178,6 +182,7 @@ func TestSnapshots(t *testing.T) {
 // A later snapshot doesn't keep a commit that an earlier one has. When that one is given up, the
 // commit isn't.
 func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
@@ -206,6 +211,7 @@ func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 
 // A git that was killed while it wrote refs has left its locks. No later one gets past them.
 func TestSnapshotBesideLocks(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := plan(t, r, "s-1")
@@ -253,6 +259,7 @@ func landed(t *testing.T, root string) (*Repo, *Lineage) {
 }
 
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, l := landed(t, root)
 	cache := filepath.Join(l.Path, "build", "cache")
@@ -278,6 +285,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestRemoveKeeps(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t *testing.T, root string, l *Lineage)
 		want   string
@@ -324,6 +332,7 @@ func TestRemoveKeeps(t *testing.T) {
 }
 
 func TestRemoveKeepsWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, l := landed(t, root)
 	sleep := exec.Command("sleep", "100")
@@ -351,6 +360,7 @@ func TestRemoveKeepsWhatIsInUse(t *testing.T) {
 // A removal that was killed after the rename is finished, with what was written between looking and
 // renaming.
 func TestRemoveIsFinished(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r, l := landed(t, root)
 	must(t, r.Lineages.step(l, Gone))
@@ -374,6 +384,7 @@ func TestRemoveIsFinished(t *testing.T) {
 }
 
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	kinds := func() []string {
@@ -410,6 +421,7 @@ func TestLeftovers(t *testing.T) {
 }
 
 func TestUnpart(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := texts.Draw(t, "text")
 		if got := unpart(part(s)); got != s && !strings.Contains(part(s), "%h") {

@@ -169,6 +169,7 @@ const nothingOfItsOwn = "nothing of its own"
 const longestMoment = 2 * time.Minute
 
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	type combination struct{ what, by, when string }
 	var all []combination
 	sample, l, car := replacedBench(t)
@@ -203,6 +204,7 @@ func TestReplaced(t *testing.T) {
 
 // What the attacks on 2f0f9e9 did.
 func TestReplacedBefore(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]string{
 		{"admin HEAD", "a pipe", "the last snapshot"},
 		{"ref 1", "a huge file", "nothing of its own"},

@@ -92,10 +92,14 @@ var oldest = [2]int{2, 38}
 // Open opens the repository of the project at root, and refuses what is in the way of new
 // worktrees. It changes nothing but the note of where the state is.
 func Open(ctx context.Context, root string, o Options) (*Repo, error) {
+	r, err := Attach(ctx, root, o)
+	if none := (*Unavailable)(nil); errors.As(err, &none) && none.NoRepository {
+		return nil, err // whatever the version
+	}
+	// If git is too old, that is why it didn't find the checkout.
 	if err := CheckGit(ctx); err != nil {
 		return nil, err
 	}
-	r, err := Attach(ctx, root, o)
 	if err != nil {
 		return nil, err
 	}

@@ -113,6 +113,7 @@ func read(t testing.TB, path ...string) string {
 }
 
 func TestMake(t *testing.T) {
+	t.Parallel()
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")

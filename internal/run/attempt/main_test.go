@@ -1,0 +1,10 @@
+package attempt
+
+import (
+	"os"
+	"testing"
+
+	"greenlight/internal/base/testfiles"
+)
+
+func TestMain(m *testing.M) { os.Exit(testfiles.Run(m)) }

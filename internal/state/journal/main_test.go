@@ -1,0 +1,10 @@
+package journal
+
+import (
+	"os"
+	"testing"
+
+	"greenlight/internal/base/testfiles"
+)
+
+func TestMain(m *testing.M) { os.Exit(testfiles.Run(m)) }
