@@ -199,7 +199,7 @@ func newLanded(in Input, c completion) Landed {
 // testedSince says that the whole suite has passed since an unverified item was completed, as by a
 // gl verify without an id, and on what; "" if it hasn't.
 func (l *Landed) testedSince(p *plan.Plan) string {
-	s := p.Tests.Suite
+	s := p.Tests.Ran.Suite
 	if l.Verified || s == nil || s.Red || s.Failed > 0 || s.At.Before(l.At) {
 		return ""
 	}
