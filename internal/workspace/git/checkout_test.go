@@ -130,8 +130,8 @@ func TestCoreSetting(t *testing.T) {
 	}
 }
 
-// Where nothing can be a repository, git isn't asked for the place of a directory or for files there;
-// it is asked below anything that could be one.
+// Where nothing can be a repository, git isn't asked for the place of a directory, nor for files and
+// commits there. It is asked below anything that could be one.
 func TestNowhere(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")
@@ -148,6 +148,8 @@ func TestNowhere(t *testing.T) {
 		"FindCheckout": func() error { _, err := FindCheckout(t.Context(), below); return err },
 		"Place":        func() error { _, _, err := Place(t.Context(), below); return err },
 		"Tracked":      func() error { _, err := Tracked(t.Context(), below, "f"); return err },
+		"Unignored":    func() error { _, err := Unignored(t.Context(), below, "f"); return err },
+		"Log":          func() error { _, err := Log(t.Context(), below, 1); return err },
 	} {
 		for _, mark := range []string{"", ".git", "HEAD"} {
 			if mark != "" {

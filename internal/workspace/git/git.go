@@ -107,7 +107,7 @@ func readStatus(out string) []string {
 
 // Tracked lists the files under the paths, relative to dir, that git tracks.
 func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error) {
-	if hasGit() && nowhere(dir) { // each run asks
+	if hasGit() && nowhere(dir) {
 		return nil, ErrNone
 	}
 	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"},
@@ -120,6 +120,9 @@ func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error)
 
 // Unignored returns the paths, relative to dir, that git wouldn't ignore if they existed.
 func Unignored(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	if hasGit() && nowhere(dir) {
+		return nil, ErrNone
+	}
 	out, err := runInput(ctx, dir, ignoreInput(paths), "check-ignore", "--no-index", "-z", "--stdin")
 	var exit *exec.ExitError
 	// It exits with 1 if none of them is ignored.

@@ -17,8 +17,12 @@ type Commit struct {
 // Log returns the last n commits of the branch in dir that touch one of the paths, which are
 // relative to dir; all commits where there are no paths. A repository without commits has none.
 func Log(ctx context.Context, dir string, n int, paths ...string) ([]Commit, error) {
-	if _, err := run(ctx, dir, "rev-parse", "--git-dir"); err != nil {
+	if _, known, err := findByFiles(ctx, dir); err != nil {
 		return nil, err
+	} else if !known {
+		if _, err := run(ctx, dir, "rev-parse", "--git-dir"); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := run(ctx, dir, "rev-parse", "-q", "--verify", "HEAD^{commit}"); err != nil {
 		return nil, nil // nothing is committed yet
