@@ -78,6 +78,14 @@ func sibling(pr *project.Project) bool {
 	return pr != nil && !pr.Stateless() && pr.Slices == nil
 }
 
+// archiveCommand returns GSD's slash command that archives a milestone; "" in other systems.
+func archiveCommand(app *cmdutil.App, pr *project.Project) string {
+	if pr.Key() != "gsd" {
+		return ""
+	}
+	return project.GSDCommand(pr.Root, "complete-milestone", app.Getenv)
+}
+
 // instead is what plans or archives a milestone in another system.
 func instead(app *cmdutil.App, pr *project.Project, words string) string {
 	name := "new-milestone"

@@ -153,7 +153,7 @@ func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, n
 		if err == nil && leader != "" {
 			d.Lines = append(d.Lines, "built by "+sanitize.Line(leader))
 		}
-		s := standing{p: p, counts: counts, own: pr.Slices != nil, inside: app.Inside(),
+		s := standing{p: p, counts: counts, archive: archiveCommand(app, pr), own: pr.Slices != nil, inside: app.Inside(),
 			builds: app.Getenv("GL_SLICE"), launching: err == nil && leader != "",
 			refuses: pr.ConfigErr != nil, noGit: inNoRepository(ctx, v), slots: pr.Slots(), agents: pr.Config.Agent}
 		d.Next = s.next()

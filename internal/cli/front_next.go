@@ -39,6 +39,7 @@ type standing struct {
 	launching bool   // a run is under way, which launches what gets ready
 	noGit     bool   // built in the directory itself, which is in no repository
 	refuses   bool   // config.json has errors, so nothing is launched
+	archive   string // GSD's slash command that archives a milestone; "" in other systems
 	slots     int
 	agents    []string // in order of preference
 }
@@ -88,7 +89,7 @@ func (s standing) all() (list []nextCommand) {
 	add(s.p.Total == 0 && s.own, `gl add-slice "NAME"`, "add the first slice of a plan")
 	add(s.p.Total == 0 && s.own && person, "gl init", "plan the slices with an agent")
 	add(s.done() && person, "gl report", "what was built, and what it cost")
-	add(s.done() && s.p.Snapshot.Format == "gsd" && person, "/gsd-complete-milestone",
+	add(s.done() && s.archive != "" && person, s.archive,
 		"in Claude Code: archive the milestone, once you are content with it")
 	add(s.done() && s.noGit && person, worktree.BeginRepository, `then gl do "TEXT" works here, and gl undo`)
 	add(s.done() && s.own && !s.noGit && person, `gl do "TEXT"`, "have an agent do another task; gl add-slice plans it instead")

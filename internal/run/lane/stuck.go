@@ -31,8 +31,8 @@ func Stuck(ctx context.Context, pr *project.Project, repo *worktree.Repo) (reaso
 	return Lost(ctx, pr, repo)
 }
 
-// Lost says that the target no longer contains what was merged into it, because somebody has reset
-// it; "" if it does.
+// Lost says that the target no longer contains what was merged into it, because it was reset; ""
+// if it does.
 func Lost(ctx context.Context, pr *project.Project, repo *worktree.Repo) (reason string, err error) {
 	f, err := readFile(pr.Runs.Files.Dir())
 	if err != nil || f.Target != repo.Target() {
