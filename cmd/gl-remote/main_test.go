@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,4 +23,20 @@ func TestMain(m *testing.M) {
 			os.Environ()))
 	}
 	os.Exit(testfiles.Run(m))
+}
+
+// A person who starts gl-remote learns what to start instead.
+func TestByItself(t *testing.T) {
+	for _, args := range [][]string{{"status"}, {"serv"}, {"--watch"}} {
+		var stderr strings.Builder
+		code := cli.RemoteMain(t.Context(), nil, args, nil, io.Discard, &stderr, nil)
+		if code != 2 || args[0] != "--watch" && !strings.Contains(stderr.String(), "use gl") {
+			t.Errorf("gl-remote %s: exit code %d: %s", args[0], code, stderr.String())
+		}
+	}
+	var help strings.Builder
+	if code := cli.RemoteMain(t.Context(), nil, []string{"--help"}, nil, &help, io.Discard, nil); code != 0 ||
+		!strings.Contains(help.String(), "serve") || strings.Contains(help.String(), "Start\n") {
+		t.Errorf("exit code %d: %s", code, help.String())
+	}
 }

@@ -138,6 +138,7 @@ func newRoot(app *cmdutil.App, groups []commandGroup) *cobra.Command {
 			return permitted(c, app, args)
 		},
 	}
+	root.CompletionOptions.DisableDefaultCmd = true // gl completion is gl's own
 	root.SetOut(app.IO)
 	root.SetErr(app.IO.Err)
 	root.SetIn(app.IO.In)

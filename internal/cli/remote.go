@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"greenlight/internal/base/paths"
 	"greenlight/internal/cli/cmdutil"
@@ -35,7 +38,16 @@ func RemoteMain(ctx context.Context, n *Network, args []string, stdin io.Reader,
 	if code, ok := agentProcess(args); ok {
 		return code
 	}
-	return execute(ctx, app, newRoot(app, remoteGroups()), args)
+	root := newRoot(app, remoteGroups())
+	root.Long = remoteProgram + " is what gl serve and gl worker run as: use gl."
+	root.Args = cobra.ArbitraryArgs
+	root.RunE = func(*cobra.Command, []string) error {
+		return cmdutil.Usage("%s", strings.TrimSuffix(root.Long, "."))
+	}
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		app.IO.Printf("%s", commandHelp(app.IO, c))
+	})
+	return execute(ctx, app, root, args)
 }
 
 // remoteProgram is the program with the network, which is installed beside gl.
