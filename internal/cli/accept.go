@@ -161,7 +161,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, how ops.Approva
 	named := id
 	pr, id, err := app.Slice(id)
 	if err != nil {
-		return cmdutil.Instead(err, "elsewhere it only tests again what waits because its tests "+
+		return cmdutil.Instead(err, "in other projects it only tests again what waits because its tests "+
 			"failed; gl why "+sanitize.Line(named)+" says what this one waits for")
 	}
 	built, err := ops.Built(ctx, pr, id)

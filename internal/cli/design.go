@@ -88,12 +88,11 @@ func archiveCommand(app *cmdutil.App, pr *project.Project) string {
 
 // instead is what plans or archives a milestone in another system.
 func instead(app *cmdutil.App, pr *project.Project, words string) string {
-	name := "new-milestone"
-	switch {
-	case pr.Key() == "specwright":
+	switch archive := archiveCommand(app, pr); {
+	case archive == "":
 		return "type /sw-design in Claude Code to begin the next work"
 	case words == "archive":
-		name = "complete-milestone"
+		return "type " + archive + " in Claude Code"
 	}
-	return "type " + project.GSDCommand(pr.Root, name, app.Getenv) + " in Claude Code"
+	return "type " + project.GSDCommand(pr.Root, "new-milestone", app.Getenv) + " in Claude Code"
 }

@@ -247,13 +247,8 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for _, text := range happened(pr, id, now) {
 		out.Printf("%s\n", wrapped(out, term.Dim, "  "+text, 4))
 	}
-	switch {
-	case p.State(id).Class != plan.Done || landed.Has(id):
-	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
-		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
-	default:
-		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+
-			cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
+	if p.State(id).Class == plan.Done {
+		printUnmerged(out, id, landed)
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
@@ -269,6 +264,18 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 		}
 	}
 	return nil
+}
+
+// printUnmerged prints why the target doesn't have a done slice.
+func printUnmerged(out *iostreams.Streams, id string, landed lane.Status) {
+	switch {
+	case landed.Has(id):
+	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
+		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
+	default:
+		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+
+			cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
+	}
 }
 
 // happened tells what the journal alone has of a slice: when and why the merge queue set it

@@ -208,8 +208,8 @@ type reply struct {
 	flags uint32
 }
 
-// serve lets every call go on but the n-th of the process. It ends when none of the processes are
-// left: until then, calls that nobody answers for would fail.
+// serve lets every call proceed except the process's n-th. It runs until all of the processes have
+// ended, because a call without an answer fails.
 func (c *counter) serve() {
 	defer unix.Close(c.listener)
 	for {

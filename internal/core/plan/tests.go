@@ -35,7 +35,7 @@ func (s *Suite) Of(command string) *Suite {
 // LastRun is gl's last run of the project's tests.
 type LastRun struct {
 	Suite    *Suite // nil if gl hasn't run them by this test command
-	Restated bool   // it has run them by another one
+	OtherCommand bool   // gl has run them by another test command
 }
 
 // TestCounts is what is known about a project's tests: gl's last run of the suite, and what the
@@ -140,7 +140,7 @@ func (c TestCounts) Text() string {
 		note = fmt.Sprintf("; agents report %s", words.Thousands(c.OfDone))
 	} else if c.Claimed() {
 		note = " (reported by agents; gl ran no tests)"
-	} else if c.Ran.Suite == nil && c.Ran.Restated && c.Untold > 0 {
+	} else if c.Ran.Suite == nil && c.Ran.OtherCommand && c.Untold > 0 {
 		note = " (reported by agents; gl hasn't run this test command)"
 	}
 	return c.text(words.Thousands, note)

@@ -218,7 +218,7 @@ func (p *Project) blank(c *tracker.Contents, attempted, live int) *plan.Snapshot
 		s.Ran.Suite = p.Runs.Proofs.Suite()
 		if p.ConfigErr == nil {
 			command := p.Config.Test.Command.Line
-			s.Ran.Restated = command != "" && s.Ran.Suite != nil && s.Ran.Suite.Of(command) == nil
+			s.Ran.OtherCommand = command != "" && s.Ran.Suite != nil && s.Ran.Suite.Of(command) == nil
 			s.Ran.Suite = s.Ran.Suite.Of(command)
 		}
 	}
