@@ -143,12 +143,15 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 		if !st.Class.Troubled() && st.Class != plan.Available && st.Reverted == nil {
 			continue
 		}
-		branch, err := ops.Fresh(ctx, pr, id)
-		if anew[id] = err == nil; err != nil {
+		was, err := ops.Fresh(ctx, pr, id)
+		switch anew[id] = err == nil; {
+		case err != nil:
 			errs = append(errs, err)
-		} else if branch != "" {
+		case was.Branch != "":
 			app.IO.Message("%s starts over; its work so far stays on %s: gl salvage %s lists it",
-				id, sanitize.Text(branch), id)
+				id, sanitize.Text(was.Branch), id)
+		case was.Undone:
+			app.IO.Message("%s starts over, without the work that was taken back", id)
 		}
 	}
 	return anew, errs

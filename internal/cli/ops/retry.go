@@ -142,23 +142,28 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 	return nil
 }
 
-// Fresh makes the next attempt at an item begin a new lineage, and returns the branch of the
-// abandoned work, "" for none. The item must be available.
-func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, err error) {
+// Abandoned is the earlier work that the next attempt at an item begins without.
+type Abandoned struct {
+	Branch string // it isn't merged; "" for none
+	Undone bool   // it was merged and taken back
+}
+
+// Fresh makes the next attempt at an item begin a new lineage. The item must be available.
+func Fresh(ctx context.Context, pr *project.Project, id string) (was Abandoned, err error) {
 	repo, err := pr.Worktrees(ctx)
 	if none := new(worktree.Unavailable); errors.As(err, &none) {
 		// there is nothing to continue from either
-		return "", nil
+		return was, nil
 	}
 	if err != nil {
-		return "", err
+		return was, err
 	}
 	// Before taking the lock: an exact snapshot may take seconds. A lineage that doesn't exist or
 	// can't be read has nothing to keep.
 	if l, err := repo.Lineages.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
 		if _, err := repo.Snapshots.Take(ctx, l, worktree.SnapshotOptions{Last: true,
 			Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
-			return "", fmt.Errorf("the work so far can't be kept: %w", err)
+			return was, fmt.Errorf("the work so far can't be kept: %w", err)
 		}
 	}
 	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
@@ -174,7 +179,7 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 		if err := mayRetry(p, st, now); err != nil && !errors.Is(err, ErrNothingToDo) {
 			return err
 		}
-		if err := pr.Runs.Within(tx.Held()).MarkAnew(id); err != nil {
+		if was.Undone, err = pr.Runs.Within(tx.Held()).MarkAnew(id); err != nil {
 			return err
 		}
 		l, err := repo.Lineages.Get(pr.Key(), id)
@@ -182,12 +187,12 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 			return nil
 		}
 		if err == nil && l.Phase != worktree.Gone {
-			branch = worktree.Short(l.Branch)
+			was.Branch = worktree.Short(l.Branch)
 			err = repo.Lineages.Retire(l.System, l.Slice, l.N)
 		}
 		return err
 	})
-	return branch, err
+	return was, err
 }
 
 // LiftLogin ends a hold that waits for a login: a person who retries has logged in.

@@ -34,7 +34,7 @@ func (s *Suite) Of(command string) *Suite {
 
 // LastRun is gl's last run of the project's tests.
 type LastRun struct {
-	Suite    *Suite // nil if gl hasn't run them by this test command
+	Suite        *Suite // nil if gl hasn't run them by this test command
 	OtherCommand bool   // gl has run them by another test command
 }
 

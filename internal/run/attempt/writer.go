@@ -123,15 +123,17 @@ func (w *Writer) MarkRedone(slice string, n int) error {
 	return w.markSettled(slice, n, func(r *Record) { r.Since.Undone, r.Since.Retried = nil, false })
 }
 
-// MarkAnew has the next attempt at a slice that was taken back begin without its earlier work.
-func (w *Writer) MarkAnew(slice string) error {
-	return w.markEach(slice, func(r *Record) bool {
+// MarkAnew has the next attempt at a slice that was taken back begin without its earlier work. It
+// reports whether the slice was.
+func (w *Writer) MarkAnew(slice string) (undone bool, err error) {
+	err = w.markEach(slice, func(r *Record) bool {
 		if r.Since.Undone == nil {
 			return false
 		}
-		r.Since.Undone.Anew = true
+		r.Since.Undone.Anew, undone = true, true
 		return true
 	})
+	return undone, err
 }
 
 // markSettled changes the settled record of the slice's attempt n.
