@@ -21,8 +21,12 @@ test:
 	$(GO) vet ./...
 	$(GO) test ./...
 
+# What go test ./... leaves out because it takes seconds each, and .ci/run has: see .ci/slow.
+slow:
+	.ci/slow
+
 race:
-	$(GO) test -race ./...
+	GREENLIGHT_SLOW=1 $(GO) test -race ./...
 
 # Pinned, and run from the module cache: in go.mod they would be dependencies of everybody who builds gl.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -206,4 +210,4 @@ module:
 picture: build
 	$(GO) run tools/picture.go
 
-.PHONY: build install demo test race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package release test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module workflows vulnerabilities picture
+.PHONY: build install demo test slow race lint golangci-lint check-heavy torture chaos storm simulate ssh two-binaries pages eta fuzz package release test-claude test-gsd bench bench-json night bench-workers bench-packages sizes docs module workflows vulnerabilities picture

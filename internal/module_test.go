@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // modulePath is the path of the module, which make module changes.
@@ -40,6 +42,7 @@ func TestOnlyGoNamesTheModule(t *testing.T) {
 }
 
 func TestModuleIsRenamed(t *testing.T) {
+	testfiles.Slow(t)
 	tool, err := filepath.Abs("../tools/module.go")
 	if err != nil {
 		t.Fatal(err)

@@ -96,6 +96,7 @@ exit $fail
 //
 //	go test ./cmd/gl-remote -run Storm -slices 300 -timeout 8h -v
 func TestStorm(t *testing.T) {
+	testfiles.Slow(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

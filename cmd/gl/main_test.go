@@ -78,12 +78,14 @@ func runScripts(t *testing.T, files []string) {
 }
 
 // condition evaluates the conditions beyond testscript's own: "unshare" is true if PID
-// namespaces may be made, "bwrap" if sandboxes may, "long" if the slow scripts are asked for,
-// "old" if there is an old gl, "root" if the user is root.
+// namespaces may be made, "bwrap" if sandboxes may, "slow" if slow scripts run, "long" if their
+// long forms do, "old" if there is an old gl, "root" if the user is root.
 func condition(name string) (bool, error) {
 	switch name {
 	case "bwrap":
 		return sandbox.Check(context.Background()) == nil, nil
+	case "slow":
+		return testfiles.RunsSlow(), nil
 	case "long":
 		return testfiles.Long(), nil
 	case "old":

@@ -396,6 +396,7 @@ func (f *farm) loseWorker() {
 // A worker that is lost has its work go to another, from the last snapshot. What it brings later is
 // kept beside the slice's work and doesn't count.
 func TestLostWorker(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, waits)
 	f.slice("S-1", "")
 	f.begin()
@@ -455,6 +456,7 @@ func (h *refusingHub) Collect(ctx context.Context, f remote.Fence, into string) 
 
 // Late work that is too large is told, with its reason and what helps, and stays on its worker.
 func TestLateWorkTooLarge(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, waits)
 	f.slice("S-1", "")
 	f.begin()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/run/away"
 	"greenlight/internal/run/executor"
 	"greenlight/internal/run/executor/executortest"
@@ -18,6 +19,7 @@ import (
 // A job on a worker is what a job here is: the same promises, with gl serve's loop, a worker and
 // git between.
 func TestConformance(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, "")
 	f.slice("S-1", "")
 	f.begin()

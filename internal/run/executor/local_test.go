@@ -110,6 +110,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 // A program that ignores signals is killed along with what it started, and the gate survives to
 // do that.
 func TestDeafTreeIsEnded(t *testing.T) {
+	testfiles.Slow(t)
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it takes seconds, and a subreaper")
 	}

@@ -583,6 +583,7 @@ func takes(t *testing.T, s *site, w hub.Worker, repo string, f remote.Fence, goo
 // Work that is small where it travels and huge where it is checked out is refused: the project has
 // nothing of it.
 func TestHugeWork(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")

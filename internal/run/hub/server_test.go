@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/remote"
 	"greenlight/internal/run/hub"
 	"greenlight/internal/run/roster"
@@ -197,6 +198,7 @@ func TestGoneWhileDelivered(t *testing.T) {
 
 // An engine that was lost is made anew: the coordinator's files have all that counts.
 func TestEngineIsReplaced(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	s := newSite(t)
 	w, _ := s.join("w")

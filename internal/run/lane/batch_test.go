@@ -106,6 +106,7 @@ func TestNoBatch(t *testing.T) {
 // A worker that lands a batch is killed before any of its own calls that change a file. The next
 // one brings the rest to the same end.
 func TestBatchKilledAnywhere(t *testing.T) {
+	testfiles.Slow(t)
 	killedAnywhere(t, 400, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", apart(t, "S-2")), s.queue("S-3", lie(t, "S-3"))}
 		s.slow()

@@ -26,6 +26,7 @@ func (s *site) parallel(n int) {
 
 // In each shape of git.land the trees that were tested side by side are what lands, once.
 func TestCarsShapes(t *testing.T) {
+	testfiles.Slow(t)
 	for _, shape := range []string{"squash", "rebase"} {
 		t.Run(shape, func(t *testing.T) {
 			s := newSite(t, strings.Replace(sideBySide, `"git": {`, fmt.Sprintf(`"git": {"land": %q, `, shape), 1))
@@ -59,6 +60,7 @@ func TestCarsShapes(t *testing.T) {
 
 // A task is a car as a slice is, and leaves the queue as one does.
 func TestCarsWithTasks(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, sideBySide)
 	task := func(name string) *attempt.Record {
 		return s.claim(stint{id: attempt.TaskID(name), task: &attempt.Task{Name: name, Text: name, Builds: true},
@@ -81,6 +83,7 @@ func TestCarsWithTasks(t *testing.T) {
 // On a red base nothing is tested side by side, and what waits names the base; once a person has mended
 // it, all merges.
 func TestCarsOnARedBase(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, sideBySide)
 	s.write("list", "missing\n")
 	s.git("commit", "-qam", "break it")
@@ -101,6 +104,7 @@ func TestCarsOnARedBase(t *testing.T) {
 
 // What is taken back while others wait stays out: those that are tested next are merged without it.
 func TestCarsAfterUndo(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, sideBySide)
 	first, second := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", apart(t, "S-2"))
 	s.work()
@@ -123,6 +127,7 @@ func TestCarsAfterUndo(t *testing.T) {
 
 // A queue that another gl has begun, an older one or one with a note that this one can't read, goes on.
 func TestCarsGoOn(t *testing.T) {
+	testfiles.Slow(t)
 	for name, note := range map[string]string{
 		"an older gl": "",
 		"not JSON":    "{",
@@ -173,6 +178,7 @@ func TestCarsSetUpAgain(t *testing.T) {
 // Until worktrees for more tests at once are set up, what waits is tested in the queue's own. Here setup
 // needs a run of the tests to get on, and the second run needs all of setup.
 func TestCarsPrepared(t *testing.T) {
+	testfiles.Slow(t)
 	out := t.TempDir()
 	await := func(what string) string {
 		return fmt.Sprintf("i=0; until %s; do sleep 0.05; i=$((i+1)); [ $i -lt 3600 ] || exit 1; done", what)

@@ -167,6 +167,7 @@ func TestCarsAsk(t *testing.T) {
 
 // The person's own commits become a car, and are delivered with what is merged.
 func TestCarsWithTarget(t *testing.T) {
+	testfiles.Slow(t)
 	s := newCars(t)
 	a := s.queue("S-1", apart(t, "S-1"))
 	s.work()
@@ -197,6 +198,7 @@ func TestCarsWithTarget(t *testing.T) {
 // A worker that tests side by side is killed before any of its own calls that change a file. The
 // next one brings the rest to the same end.
 func TestCarsKilledAnywhere(t *testing.T) {
+	testfiles.Slow(t)
 	killedAnywhere(t, 900, sideBySide, nil, func(t *testing.T, s *site) func(*testing.T) {
 		recs := []*attempt.Record{s.queue("S-1", list(t, "S-1")), s.queue("S-2", apart(t, "S-2")),
 			s.queue("S-3", lie(t, "S-3")), s.queue("S-4", list(t, "S-4"))}
@@ -271,6 +273,7 @@ rm at.$$
 // Tests that share a port fail side by side and pass alone: nothing goes back to its agent for it,
 // and gl says what to set, and remembers it.
 func TestCarsThatShare(t *testing.T) {
+	testfiles.Slow(t)
 	for name, config := range map[string]string{"auto": measured, "4": sideBySide} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, config)
@@ -308,6 +311,7 @@ until [ -e met ] || [ $i -ge 40 ]; do sleep 0.05; i=$((i+1)); done
 
 // Tests that reach their limit beside others are repeated alone before that counts.
 func TestCarsTooSlowTogether(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, strings.Replace(measured, `"test": {`, `"test": {"timeout_minutes": 0.1, `, 1))
 	s.measuredBefore()
 	s.write("test.extra", fmt.Sprintf(slowBesideOthers, t.TempDir()))
@@ -323,6 +327,7 @@ func TestCarsTooSlowTogether(t *testing.T) {
 
 // A width that is measured merges everything, too, and says once that tests run side by side.
 func TestCarsMeasured(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, measured)
 	s.measuredBefore()
 	a, red := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", lie(t, "S-2"))

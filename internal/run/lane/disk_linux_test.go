@@ -15,6 +15,7 @@ import (
 // A disk that fills up while work is merged, tested or delivered isn't taken for a fault of the
 // work. gl reports it and, with space, continues where it was.
 func TestDiskFull(t *testing.T) {
+	testfiles.Slow(t)
 	big := make([]byte, 1<<20)
 	rand.Read(big)
 	for _, c := range []struct {

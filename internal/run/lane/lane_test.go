@@ -427,6 +427,7 @@ func TestChangedWhileQueued(t *testing.T) {
 // git stash and git checkout bring the file of a queued slice back as it was, remove it, or leave
 // conflict marks in it. The slice lands all the same, once its file can be read.
 func TestRevertedWhileQueued(t *testing.T) {
+	testfiles.Slow(t)
 	for name, c := range map[string]struct {
 		revert func(s *site)
 		waits  bool
@@ -525,6 +526,7 @@ func TestRepositoryInTheState(t *testing.T) {
 // A run of tests that replaces what setup made doesn't decide about the next slice. Caches survive,
 // and the verdict names them.
 func TestSetupIsAsItWas(t *testing.T) {
+	testfiles.Slow(t)
 	for how, poison := range map[string]string{
 		"in its place":     "printf 'exit 0' >node_modules/.bin/check",
 		"another file":     "printf 'exit 0' >x; mv x node_modules/.bin/check",

@@ -97,6 +97,7 @@ func TestTargetRedMeanwhile(t *testing.T) {
 // Red together with a commit of the person's although each is green: the lane stands still, and
 // says so; the next work isn't to blame, and each that waits costs no run.
 func TestTargetAndLaneRed(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	s.meanwhile(2, "! { [ -e mine ] && [ -e doc/S-2 ]; }", "mine", "mine")
 	runs := s.countTests()
@@ -121,6 +122,7 @@ func TestTargetAndLaneRed(t *testing.T) {
 // A worker is killed while the target moves, and git prune runs after it. The next one brings the
 // rest to the same end.
 func TestTargetMovesKilledAnywhere(t *testing.T) {
+	testfiles.Slow(t)
 	killedAnywhere(t, 600, "", nil, func(t *testing.T, s *site) func(*testing.T) {
 		s.meanwhile(1, "", "mine", "mine")
 		recs := []*attempt.Record{s.queue("S-1", apart(t, "S-1")), s.queue("S-2", list(t, "S-2"))}
@@ -199,6 +201,7 @@ func (s *site) takenBack() {
 // A slice that was taken back begins at a commit that no ref has. A git prune before it has its
 // branch does no harm, and where what is held is gone, too, it begins at another one.
 func TestRedoPruned(t *testing.T) {
+	testfiles.Slow(t)
 	for _, held := range []bool{true, false} {
 		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
 			s := newSite(t, "")

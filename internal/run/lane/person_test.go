@@ -36,6 +36,7 @@ func TestCheckoutKept(t *testing.T) {
 // If the person's files are in the way (internal/workspace/git has more of that), work lands and
 // isn't delivered until they are moved.
 func TestUndelivered(t *testing.T) {
+	testfiles.Slow(t)
 	type scene struct {
 		name       string
 		begin, end func(s *site)
@@ -263,6 +264,7 @@ func TestTargetDeleted(t *testing.T) {
 
 // The lane's branch is gl's: who moves it, or works on it, is told.
 func TestLaneTouched(t *testing.T) {
+	testfiles.Slow(t)
 	begin := func(t *testing.T) (*site, string) {
 		s := newSite(t, "")
 		a := s.queue("S-1", list(t, "S-1"))
@@ -378,6 +380,7 @@ func TestSigningAndHooks(t *testing.T) {
 
 // Two projects of one repository have a lane each; what one delivers, the other takes in.
 func TestTwoProjects(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	top := filepath.Join(t.TempDir(), "p")
 	a := newSiteAt(t, top, "a", "")

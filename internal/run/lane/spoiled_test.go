@@ -155,6 +155,7 @@ const (
 func edited(from, to string) string { return strings.Replace(manyText, from, to, 1) }
 
 func TestSpoiled(t *testing.T) {
+	testfiles.Slow(t)
 	const jest = `{"name": "x", "scripts": {"test": "jest", "build": "tsc"}}`
 	first := files{"a.go": "package a", testFile: manyText, "package.json": jest, "jest.config.js": "1", "conftest.py": "c", "pkg/testdata/x.golden": "g", "other_test.go": "o"}
 	tests := first.with(files{testFile: edited("1", "one"), "pkg/new_test.go": "new"})
@@ -364,6 +365,7 @@ func TestSpoiledRunsGitAFewTimes(t *testing.T) {
 // What was handed over, what was left and what has landed are any: the work is spoiled exactly if a
 // protected file isn't what the contents say that it must be.
 func TestSpoiledByContent(t *testing.T) {
+	testfiles.Slow(t)
 	names := []string{"a.go", "a_test.go", "b_test.go", "c_test.go", "conftest.py", "doc.txt"}
 	b := newBench(t, t.TempDir(), "", files{"keep": "k"})
 	// Each check runs git some twenty times.

@@ -409,6 +409,9 @@ func TestGateTable(t *testing.T) {
 				scripted(t, way)
 				return
 			}
+			if i > 0 {
+				testfiles.Slow(t)
+			}
 			b := newTable(t)
 			b.try(way)
 			for _, next := range ways[i+1:] {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -73,6 +74,7 @@ func (s *site) landedAndUndone() (had string, r *attempt.Record) {
 // An undo that was delivered, and that a git reset of the target then drops, is taken back again by
 // a reset of the lane: else the slice would be pending, and land a second time.
 func TestResetTakesBackDelivered(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	had, _ := s.landedAndUndone()
 	later := s.queue("S-2", apart(t, "S-2"))
@@ -138,6 +140,7 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 // Killed before any of its calls that change a file, gl undo has taken the slice back or not. The
 // next worker brings one of the two to its end, once; what else has landed stays.
 func TestUndoKilledAnywhere(t *testing.T) {
+	testfiles.Slow(t)
 	killedAnywhere(t, 400, "", []string{"GREENLIGHT_TEST_UNDO=S-1"}, func(t *testing.T, s *site) func(*testing.T) {
 		first := s.queue("S-1", list(t, "S-1"))
 		s.work()

@@ -269,6 +269,7 @@ func TestWrappersKilled(t *testing.T) {
 // tmux is removed in the middle of a run, or doesn't answer any more: the rest goes on without
 // panes, and gl says so.
 func TestTmuxFails(t *testing.T) {
+	testfiles.Slow(t)
 	for name, fail := range map[string]func(s *site, bin string){
 		"removed": func(s *site, bin string) { check(s.t, os.Remove(filepath.Join(bin, "tmux"))) },
 		"stopped": func(s *site, _ string) {

@@ -85,6 +85,7 @@ exit $fail
 // of three rounds, on average, the queue may test side by side. With GREENLIGHT_PERSON=1 the person
 // works with git beside them.
 func TestLandedOnce(t *testing.T) {
+	testfiles.Slow(t)
 	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
 	beside := 0
 	for end := time.Now().Add(length); ; {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -203,6 +204,7 @@ fi`
 // A disk that fills up while a worktree is made, set up or saved costs an attempt and says so, and
 // costs no work.
 func TestWorktreeDiskFull(t *testing.T) {
+	testfiles.Slow(t)
 	before, _, _ := strings.Cut(scribe, "for i in 1 2 3 4 5 6 7 8 9 10")
 	after := strings.TrimPrefix(scribe, before)
 	for _, c := range []struct {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // A killed server leaves its socket; one told to exit takes a moment. Neither keeps the next
@@ -86,6 +88,7 @@ func TestLook(t *testing.T) {
 }
 
 func TestSilentServer(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	f := newFixture(t)
 	f.place("a.1", forever)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/agent"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
@@ -158,6 +159,7 @@ func TestWrapperCantStart(t *testing.T) {
 
 // An agent that ignores TERM is killed: after the grace, or at once when it is asked a second time.
 func TestWrapperIgnoresTerm(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	const grace = 10 * time.Second
 	s := newSite(t, "", `trap '' TERM; set_ step tests; ran; while :; do sleep 0.05; done`)
@@ -267,6 +269,7 @@ func TestStop(t *testing.T) {
 // A wrapper that can't be reached any more is not waited for without end: its agent is ended and it is settled by the
 // one who stops it.
 func TestStopDeafWrapper(t *testing.T) {
+	testfiles.Slow(t)
 	if testing.Short() {
 		t.Skip("takes the whole grace")
 	}

@@ -194,6 +194,7 @@ func TestWritersKeepTheRest(t *testing.T) {
 
 // Every real file survives every writing verb.
 func TestWritersKeepRealFiles(t *testing.T) {
+	testfiles.Slow(t)
 	for _, file := range testfiles.Corpus(t, "gsd/*.md") {
 		src, err := os.ReadFile(file)
 		if err != nil {

@@ -88,6 +88,7 @@ func readTree(t *testing.T, dir string) planning {
 // On all real trees, a verb changes only what it is for, no completed phase that the roadmap
 // confirms is lost, and status, the written file and doctor agree.
 func TestRealTrees(t *testing.T) {
+	testfiles.Slow(t)
 	trees := realTrees(t)
 	if len(trees) == 0 {
 		t.Skip("no corpus here")

@@ -36,6 +36,7 @@ func node(t *testing.T, text, statement string) string {
 // Every real file is read without doubts, and changing one field of it changes only that and
 // lastUpdated; the layout is JSON.stringify's.
 func TestWildFilesRoundTrip(t *testing.T) {
+	testfiles.Slow(t)
 	for _, file := range testfiles.Corpus(t, "specwright/*.json") {
 		data, err := os.ReadFile(file)
 		if err != nil {

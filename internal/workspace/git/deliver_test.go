@@ -352,6 +352,7 @@ func TestFastForwardSparse(t *testing.T) {
 // A git merge that dies half-way leaves torn files, which the next call knows. What isn't its doing
 // stays.
 func TestFastForwardHalfWay(t *testing.T) {
+	testfiles.Slow(t)
 	const tear = `case "$*" in *" merge "*)
 	[ -e "$TOP/.git/torn" ] && exec "$REAL" "$@"
 	touch "$TOP/.git/torn"

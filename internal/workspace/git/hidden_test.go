@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // Whatever an agent configures for its own worktree, or sets in its index, a snapshot is of the
 // files that are there, and what git has left out is as it was.
 func TestSnapshotIsOfWhatIsThere(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hide func(b *bench)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // served is a pipe in the place of a file, which gives each reader the next of the texts.
@@ -52,6 +54,7 @@ func served(t *testing.T, file string, texts ...string) (end func()) {
 // The configuration of a repository inside the worktree is the agent's. However it is served, no
 // program that it names runs.
 func TestSnapshotRunsNothingOfANestedRepository(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for _, submodule := range []bool{false, true} {
 		for _, where := range []string{"config", "config of a git file"} {

@@ -310,6 +310,7 @@ func TestMergeWithoutConflict(t *testing.T) {
 // A merge that was killed at any place is taken back by whatever comes next, and what git ignores
 // stays.
 func TestMergeKilled(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for name, kill := range map[string]func(b *bench, m *merged, lane string){
 		"before anything": func(*bench, *merged, string) {},

@@ -118,6 +118,7 @@ func TestKilledAnywhere(t *testing.T) {
 // A checkout follows whatever is killed meanwhile, also one whose index a git stash pop has made that
 // of HEAD.
 func TestSettleKilledAnywhere(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")

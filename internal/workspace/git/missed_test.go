@@ -60,6 +60,7 @@ func (b *bench) ended() {
 // A git that checks out the branch while gl moves it, and has read it before, makes files and index
 // those of the old commit, and HEAD the new one. The checkout follows.
 func TestFastForwardWhileItIsCheckedOut(t *testing.T) {
+	testfiles.Slow(t)
 	const pop = "git stash push -q && git checkout -q master && git stash pop -q --index"
 	for name, c := range map[string]struct{ person, later, left, want string }{
 		"at once":        {"git checkout -q master", "", "", "A  added\n M run"},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // What only the worktree's own records have is kept: after the worktree, its branches and their
@@ -179,6 +181,7 @@ func TestSnapshotStashesOfOthers(t *testing.T) {
 
 // A submodule stays a gitlink until it has changes of its own, which are kept as files.
 func TestSnapshotSubmodules(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	b := worktree(t, start)
 	other := filepath.Join(filepath.Dir(b.main), "other")
@@ -417,6 +420,7 @@ func TestLastWhole(t *testing.T) {
 // Killed before it moves a branch, MoveLost has cleaned its logs already, and is called again.
 // Another broken ref is in the way of neither.
 func TestMoveLostKilled(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	b := worktree(t, map[string]string{"a": "a"})
 	base := b.head()

@@ -13,6 +13,8 @@ import (
 	"context"
 
 	"github.com/google/go-cmp/cmp"
+
+	"greenlight/internal/base/testfiles"
 )
 
 // fakeGit puts a shell script before git on PATH. It finds the real one in $REAL.
@@ -35,6 +37,7 @@ func fakeGit(t *testing.T, script string) {
 // fails, or it is as good as one that nothing happened to. It must not take the worktree for one
 // without an index or a history.
 func TestSnapshotWithAKilledGit(t *testing.T) {
+	testfiles.Slow(t)
 	b := worktree(t, start)
 	b.write("a", "amended")
 	b.git("commit", "-qam", "1")

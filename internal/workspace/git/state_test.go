@@ -183,6 +183,7 @@ func TestCommitPathsRefuses(t *testing.T) {
 
 // What a killed call left is finished by the next one, and by a delivery.
 func TestCommitPathsKilled(t *testing.T) {
+	testfiles.Slow(t)
 	for _, c := range []struct {
 		name string
 		kill func(b *bench, p place, head, commit string)

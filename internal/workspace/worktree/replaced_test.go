@@ -169,6 +169,7 @@ const nothingOfItsOwn = "nothing of its own"
 const longestMoment = 2 * time.Minute
 
 func TestReplaced(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	type combination struct{ what, by, when string }
 	var all []combination
@@ -204,6 +205,7 @@ func TestReplaced(t *testing.T) {
 
 // What the attacks on 2f0f9e9 did.
 func TestReplacedBefore(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for _, c := range [][3]string{
 		{"admin HEAD", "a pipe", "the last snapshot"},
