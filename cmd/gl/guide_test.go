@@ -40,6 +40,9 @@ func TestGuides(t *testing.T) {
 				t.Logf("not run: %s\n%s", s.reason, s.text)
 			}
 			if len(g.typed) > 0 {
+				if name != "start" {
+					testfiles.Slow(t)
+				}
 				g.check(t, typeGuide(t, name, g.typed))
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/cli"
 )
 
@@ -249,6 +250,7 @@ var linkPlaces = []struct{ system, path, to string }{
 // A link in a repository's state is never followed: no command changes a byte outside the
 // clone, copies one into it, or shows one.
 func TestNoLinkInTheStateIsFollowed(t *testing.T) {
+	testfiles.Slow(t)
 	for _, p := range linkPlaces {
 		t.Run(p.path+" to "+p.to, func(t *testing.T) {
 			t.Parallel()
@@ -284,6 +286,7 @@ func TestNoLinkInTheStateIsFollowed(t *testing.T) {
 
 // gl never waits for input from a pipe in the state.
 func TestPipesInTheStateDontBlock(t *testing.T) {
+	testfiles.Slow(t)
 	var done []string
 	for _, p := range linkPlaces {
 		if slices.Contains(done, p.path) {

@@ -76,6 +76,7 @@ func TestCars(t *testing.T) {
 // A red one is set aside, those behind it go on without it, and it is sent back after a second run,
 // with nothing in its branch that isn't merged.
 func TestCarsRed(t *testing.T) {
+	testfiles.Slow(t)
 	s := newCars(t)
 	first := s.queue("S-1", apart(t, "S-1"))
 	red := s.queue("S-2", lie(t, "S-2"))
@@ -104,6 +105,7 @@ func (s *site) ownOnly(r *attempt.Record) {
 
 // What conflicts with one ahead is set aside, and goes back to its agent once that has merged.
 func TestCarsConflict(t *testing.T) {
+	testfiles.Slow(t)
 	s := newCars(t)
 	a, b := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2"))
 	c := s.queue("S-3", apart(t, "S-3"))
@@ -131,6 +133,7 @@ func (s *site) events(kind journal.Kind) (list []journal.Event) {
 
 // What conflicts with, or is red on top of, one that fails itself merges.
 func TestCarsBehindARedOne(t *testing.T) {
+	testfiles.Slow(t)
 	s := newCars(t)
 	red := s.queue("S-1", func(dir string) {
 		list(t, "S-1")(dir)

@@ -260,6 +260,7 @@ func TestConflictBlocked(t *testing.T) {
 
 // An agent that resolves nothing has its marks found, however it calls the slice complete.
 func TestConflictLeft(t *testing.T) {
+	testfiles.Slow(t)
 	for name, leave := range map[string]func(dir string){
 		"as it is":  func(string) {},
 		"committed": func(dir string) { gitIn(t, dir, "commit", "-qam", "resolved") },

@@ -239,6 +239,7 @@ func TestRedoPruned(t *testing.T) {
 // A slice whose base is lost stops, and begins anew. Others land meanwhile, whatever else is
 // broken.
 func TestLostBase(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	s.takenBack()
 	redo, err := s.lane().Reader.Redo(t.Context(), "S-1")

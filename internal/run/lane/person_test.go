@@ -136,6 +136,7 @@ func TestUndeliveredFormer(t *testing.T) {
 
 // Where the target isn't checked out, its branch alone moves.
 func TestTargetNotCheckedOut(t *testing.T) {
+	testfiles.Slow(t)
 	for name, away := range map[string]func(*site){
 		"another": func(s *site) { s.git("checkout", "-q", "-b", "other") }, "detached": func(s *site) { s.git("checkout", "-q", "--detach") },
 	} {
@@ -190,6 +191,7 @@ func TestTargetMoves(t *testing.T) {
 
 // A target that was rewound isn't moved forward again by itself.
 func TestTargetRewound(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	a := s.queue("S-1", list(t, "S-1"))
 	s.work()

@@ -15,6 +15,7 @@ import (
 // In each of git.land's shapes the same tree lands, once, with the proof. The record names the
 // commits, and the worktree can be removed.
 func TestShapes(t *testing.T) {
+	testfiles.Slow(t)
 	for _, shape := range []string{"squash", "rebase"} {
 		t.Run(shape, func(t *testing.T) {
 			s := newSite(t, fmt.Sprintf(`"git": {"isolation": "worktree", "commit_state": false, "land": %q}, "test": {"command": "./test.sh"}`, shape))

@@ -22,6 +22,7 @@ import (
 )
 
 func TestWrapper(t *testing.T) {
+	t.Parallel()
 	// An agent that is to be ended hangs for good, so how short its time is doesn't matter. One that is to go on in time
 	// must be able to on a busy machine.
 	const silent = `"silent_minutes": 0.05, "tool_minutes": 0.1`

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"greenlight/internal/base/statcache"
+	"greenlight/internal/base/testfiles"
 )
 
 // A list has each id once, and its ranges expand to a limited number of ids: a range beyond the
 // limit stays as written.
 func TestRangesAreBounded(t *testing.T) {
+	testfiles.Slow(t)
 	if got := strings.Join(splitList("S-1..S-3, none, S-2, S-5..S-2, x"), " "); got != "S-1 S-2 S-3 S-5..S-2 x" {
 		t.Errorf("got %q", got)
 	}

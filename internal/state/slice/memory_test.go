@@ -26,6 +26,7 @@ func following(root string) *Store {
 // After any change to the files, a store that answers from memory and one that reads them agree
 // immediately.
 func TestMemoryIsNeverBelievedAgainstTheFiles(t *testing.T) {
+	t.Parallel()
 	sleep := sleepTick(t)
 	base := t.TempDir()
 	dirs := 0

@@ -57,6 +57,7 @@ func newWorld(t *testing.T, root string) *world {
 
 // After any change to the files, STATE.md is what a gl without runs/shown renders.
 func TestShownIsNeverBelievedAgainstTheFiles(t *testing.T) {
+	t.Parallel()
 	sleep := sleepTick(t)
 	base := t.TempDir()
 	dirs := 0
@@ -313,6 +314,7 @@ func TestShownWhileFilesChange(t *testing.T) {
 // On a file system with one-second timestamps, a stamp isn't trusted until some seconds have
 // passed.
 func TestCoarseTimes(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("mkfs.ext4"); err != nil || os.Getuid() != 0 {
 		t.Skip("making a file system needs root and mkfs.ext4")
 	}

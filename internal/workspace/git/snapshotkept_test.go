@@ -15,6 +15,7 @@ import (
 // What only the worktree's own records have is kept: after the worktree, its branches and their
 // logs are gone and everything that no ref has is pruned, each commit is still there.
 func TestSnapshotKeepsCommits(t *testing.T) {
+	testfiles.Slow(t)
 	commit := func(b *bench, text string) string {
 		b.write("a", text)
 		b.git("commit", "-qam", text)
