@@ -26,7 +26,7 @@ slow:
 	.ci/slow
 
 race:
-	GREENLIGHT_SLOW=1 $(GO) test -race ./...
+	$(GO) test -race ./...
 
 # Pinned, and run from the module cache: in go.mod they would be dependencies of everybody who builds gl.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -54,6 +54,9 @@ workflows:
 	. ./.ci/versions && $(GO) run $$ACTIONLINT
 vulnerabilities:
 	. ./.ci/versions && $(GO) run $$GOVULNCHECK ./...
+
+# Where these name a test, it may be one that go test ./... leaves out.
+race torture two-binaries chaos storm: export GREENLIGHT_SLOW = 1
 
 # All that is too heavy for CI; some hours. .ci/run does a few seconds of each.
 check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz package release bench bench-workers bench-packages test-claude test-gsd
