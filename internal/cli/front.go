@@ -139,7 +139,8 @@ func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, n
 		if err != nil {
 			return err
 		}
-		counts := view.Count(p, facts.Lane(v, p))
+		queue := facts.Lane(v, p)
+		counts := view.Count(p, queue)
 		d.Lines = append(d.Lines, summary(v, p, counts))
 		if i > 0 {
 			continue
@@ -155,7 +156,7 @@ func (d *frontDoc) project(ctx context.Context, app *cmdutil.App, root string, n
 		}
 		s := standing{p: p, counts: counts, archive: archiveCommand(app, pr), own: pr.Slices != nil, inside: app.Inside(),
 			builds: app.Getenv("GL_SLICE"), launching: err == nil && leader != "",
-			refuses: pr.ConfigErr != nil, noGit: inNoRepository(ctx, v), slots: pr.Slots(), agents: pr.Config.Agent}
+			refuses: pr.ConfigErr != nil, noGit: inNoRepository(ctx, v), land: queue.Command(), slots: pr.Slots(), agents: pr.Config.Agent}
 		d.Next = s.next()
 	}
 	return nil

@@ -40,6 +40,7 @@ type standing struct {
 	noGit     bool   // built in the directory itself, which is in no repository
 	refuses   bool   // config.json has errors, so nothing is launched
 	archive   string // GSD's slash command that archives a milestone; "" in other systems
+	land      string // the command that goes on with merged work that the target doesn't have
 	slots     int
 	agents    []string // in order of preference
 }
@@ -77,10 +78,13 @@ func (s standing) all() (list []nextCommand) {
 	add(len(s.p.Warnings) > 0, "gl doctor", "what is wrong and what helps: "+
 		words.Count(len(s.p.Warnings), "warning"))
 	add(plan.RedBase(s.p) != nil && person, "gl verify", "run the tests again, once they are fixed")
-	add(c.Undelivered > 0 && person, "gl land",
+	idle := s.idle()
+	startOver := slices.Contains([]string{idle, s.land}, plan.LandReset)
+	add(startOver && person, plan.LandReset, "start the merge queue over: what is merged there isn't in the target")
+	add(c.Undelivered > 0 && person && !startOver, "gl land",
 		"merge what had to wait: "+words.Count(c.Undelivered, noun))
 	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")
-	add(s.idle() && person, "gl land", "merge what is queued: no gl is working on it")
+	add(idle != "" && person && !startOver, "gl land", "merge what is queued: no gl is working on it")
 	add(c.Running+c.Merging > 0 && person, "gl board", "watch them live")
 	add(c.Running+c.Merging > 0 && s.inside, "gl status", "where each slice is")
 	add(c.Ready > 0 && !held && !s.launching && !s.refuses && person, "gl slice --watch", s.building())
@@ -100,12 +104,15 @@ func (s standing) all() (list []nextCommand) {
 	return list
 }
 
-// idle reports whether work waits in the merge queue and no gl works on it.
-func (s standing) idle() bool {
-	return slices.ContainsFunc(s.p.Lists.Landing, func(id string) bool {
-		a := s.p.State(id).Attempt
-		return a != nil && a.Idle
-	})
+// idle returns the command that goes on with work that waits in the merge queue while no gl works
+// on it; "" for no such work.
+func (s standing) idle() string {
+	for _, id := range s.p.Lists.Landing {
+		if a := s.p.State(id).Attempt; a != nil && a.Idle {
+			return plan.LandCommand(a.Landing)
+		}
+	}
+	return ""
 }
 
 // done reports whether all items are complete.

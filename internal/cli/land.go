@@ -175,6 +175,9 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
+	if !strings.Contains(reason, "gl land") {
+		reason += ". Run gl land"
+	}
 	out.Printf("%s\n", term.Wrap("  Not merged yet: "+
-		sanitize.Text(words.Some(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
+		sanitize.Text(words.Some(s.Waiting())+": "+reason), out.Width(), 4))
 }

@@ -229,6 +229,9 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 			return runResume(ctx, r.app, id, false, false)
 		}, ""}}
 	case ops.PendingUndelivered:
+		if !slices.Contains(w.Commands, "gl land") { // what takes merged work out isn't for a single key
+			return nil
+		}
 		return []choice{{"l", "land", func(ctx context.Context, _, _ string) error {
 			return runLand(ctx, r.app, false)
 		}, ""}}

@@ -132,7 +132,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 			why += ": " + s.Reason
 		}
 		list = append(list,
-			Pending{Kind: PendingUndelivered, Why: why, Commands: []string{"gl land"}})
+			Pending{Kind: PendingUndelivered, Why: why, Commands: []string{s.Command()}})
 	}
 	if h := p.Hold; h != nil {
 		held := Pending{Kind: PendingHeld, Commands: []string{"gl hold --lift"},

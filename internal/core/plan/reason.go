@@ -139,6 +139,18 @@ type explainer struct {
 	now time.Time
 }
 
+// LandCommand is the command that goes on with work in the merge queue: gl land, or gl land --reset
+// if the reason that it isn't merged says that only this helps.
+func LandCommand(reason string) string {
+	if strings.Contains(reason, "Run "+LandReset) {
+		return LandReset
+	}
+	return "gl land"
+}
+
+// LandReset starts the merge queue over from the target.
+const LandReset = "gl land --reset"
+
 func (x explainer) why(id string) Reason {
 	p := x.p
 	st := p.State(id)
@@ -159,7 +171,7 @@ func (x explainer) why(id string) Reason {
 	case Landing:
 		r.State, r.Cause = "landing", st.Attempt.Landing
 		if st.Attempt.Idle {
-			r.Next = []string{"gl land"}
+			r.Next = []string{LandCommand(r.Cause)}
 		}
 	case Red:
 		r.State, r.Cause = "red", st.lastDetail()

@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/proc"
+	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
 	"greenlight/internal/run/project"
 	"greenlight/internal/workspace/git"
@@ -78,6 +79,9 @@ func (s Status) Waiting() []string {
 	}
 	return list
 }
+
+// Command is the command that goes on with what waits.
+func (s Status) Command() string { return plan.LandCommand(s.Reason) }
 
 // ReadStatus reads the queue's file in a project's runs directory. Without it, nothing is
 // undelivered.

@@ -263,9 +263,9 @@ func queueNeeds(in Input, n Night) []Item {
 		}
 		text := fmt.Sprintf("%s %s (%s): %s", words.Count(len(waiting), "slice"), state,
 			strings.Join(waiting, ", "), whyNotMerged(queue))
-		next := []string{"gl land" + in.Plan.Snapshot.Flags}
-		list = append(list,
-			Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: next, Blocks: []string{}})
+		command := queue.Command()
+		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: command,
+			Next: []string{command + in.Plan.Snapshot.Flags}, Blocks: []string{}})
 	}
 	for _, e := range in.Events {
 		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
