@@ -94,7 +94,7 @@ exit $fail
 //
 // The long form has four workers and the programs themselves, with clocks that can be set:
 //
-//	go test ./cmd/gl-remote -run Storm -slices 300 -timeout 8h -v
+//	make storm SLICES=300
 func TestStorm(t *testing.T) {
 	testfiles.Slow(t)
 	if _, err := exec.LookPath("git"); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -171,13 +172,16 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if len(s.Waiting()) == 0 {
 		return
 	}
-	reason := s.Reason
-	if reason == "" {
-		reason = "it hasn't been tried yet"
-	}
-	if !strings.Contains(reason, "gl land") {
-		reason += ". Run gl land"
-	}
 	out.Printf("%s\n", term.Wrap("  Not merged yet: "+
-		sanitize.Text(words.Some(s.Waiting())+": "+reason), out.Width(), 4))
+		sanitize.Text(words.Some(s.Waiting())+": "+unmergedReason(s)), out.Width(), 4))
+}
+
+// unmergedReason says why the target doesn't have what is merged, and which command helps, which
+// the reason may name itself.
+func unmergedReason(s lane.Status) string {
+	reason := cmp.Or(s.Reason, "it hasn't been tried yet")
+	if strings.Contains(reason, "gl land") {
+		return reason
+	}
+	return reason + ". Run gl land"
 }

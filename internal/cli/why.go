@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -273,8 +272,7 @@ func printUnmerged(out *iostreams.Streams, id string, landed lane.Status) {
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
 		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
 	default:
-		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+
-			cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
+		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+unmergedReason(landed), 2))
 	}
 }
 

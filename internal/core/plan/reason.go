@@ -172,6 +172,7 @@ func (x explainer) why(id string) Reason {
 		r.State, r.Cause = "landing", st.Attempt.Landing
 		if st.Attempt.Idle {
 			r.Next = []string{LandCommand(r.Cause)}
+			r.Cause, _, _ = strings.Cut(r.Cause, ". Run "+LandReset) // Next says it
 		}
 	case Red:
 		r.State, r.Cause = "red", st.lastDetail()
