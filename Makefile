@@ -71,7 +71,7 @@ torture:
 # A run begun by the gl of before records had groups is finished by this one.
 two-binaries:
 	dir=$$(mktemp -d) && git archive 2f0f9e9 | tar -x -C $$dir && (cd $$dir && $(GO) build -o $$dir/old/old-gl ./cmd/gl) && \
-		GREENLIGHT_OLD_BIN=$$dir/old $(GO) test -count=1 -run 'TestScript/slice_two_binaries' ./cmd/gl; status=$$?; rm -rf $$dir; exit $$status
+		GREENLIGHT_OLD_BIN=$$dir/old $(GO) test -count=1 -run 'TestScript/slice_two_binaries' ./cmd/gl/scripts/slice; status=$$?; rm -rf $$dir; exit $$status
 
 # The pages of gl web and the report in a real Chromium, and the board in a real tmux with every key. Where there is no Chromium, its
 # tests are skipped. GREENLIGHT_SHOTS names a directory for pictures; GREENLIGHT_AXE axe-core's axe.min.js, installed for the run without it.
@@ -91,7 +91,7 @@ STORM = 30m
 # every fault.
 chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/run/wrapper ./internal/run/scheduler ./internal/run/runner ./internal/run/away
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl/scripts/run
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/run/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/run/lane -stride 7
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/workspace/git
@@ -118,7 +118,7 @@ simulate:
 # How far off the estimates of a night's end are: on simulated nights, and on one with real processes.
 eta:
 	$(GO) test -count=1 -v -run '^TestNight$$' ./internal/state/eta
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestScript$$/^night_counted$$' ./cmd/gl | grep 'estimates of the end'
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestScript$$/^night_counted$$' ./cmd/gl/scripts/run | grep 'estimates of the end'
 
 # Every fuzz target for a while. make fuzz FUZZ=FuzzGraph FUZZTIME=10m is one for longer.
 FUZZ = .

@@ -45,7 +45,7 @@ func TestSecurityNamesTests(t *testing.T) {
 	}
 	for _, m := range names {
 		script := strings.HasSuffix(m[1], ".txtar")
-		if _, err := os.Stat(filepath.Join("..", "cmd", "gl", "testdata", "script", m[1])); script && err != nil {
+		if found, _ := filepath.Glob(filepath.Join("..", "cmd", "gl", "scripts", "*", "testdata", m[1])); script && len(found) == 0 {
 			t.Errorf("no script %s", m[1])
 		}
 		if !script && !strings.Contains(all.String(), "func "+m[1]+"(t *testing.T)") {

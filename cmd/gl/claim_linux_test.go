@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"greenlight/cmd/gl/scripts"
 )
 
 // openTerminal returns the two ends of a new terminal.
@@ -97,7 +99,7 @@ func readUntil(t *testing.T, master *os.File, text string) string {
 			t.Fatalf("the terminal shows %q, not %q", s, text)
 		}
 		return s
-	case <-time.After(patience):
+	case <-time.After(scripts.Patience):
 		t.Fatalf("the terminal never showed %q", text)
 	}
 	return ""

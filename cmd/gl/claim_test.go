@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"greenlight/cmd/gl/scripts"
 	"greenlight/internal/state/slice"
 )
 
@@ -30,8 +31,7 @@ func newProject(t *testing.T) string {
 // gl returns a command line of the program in the project; TestMain has put gl on PATH.
 func gl(root string, args ...string) *exec.Cmd {
 	cmd := exec.Command("gl", append([]string{"-C", root}, args...)...)
-	// The race detector would make every process sleep for a second before it exits.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "GORACE=atexit_sleep_ms=0"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "GORACE=" + scripts.RaceOptions}
 	return cmd
 }
 

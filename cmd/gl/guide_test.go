@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/cmd/gl/scripts"
 	"greenlight/internal/base/testfiles"
 )
 
@@ -133,7 +134,7 @@ func typeGuide(t *testing.T, name string, commands []typed) []string {
 	testfiles.Check(t, err)
 	env := []string{"PATH=" + filepath.Join(home, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "TMUX_TMPDIR=" + dir,
 		"TMPDIR=" + filepath.Join(dir, "tmp"), "FAKE_DIR=" + filepath.Join(dir, "calls"),
-		"GUIDE=" + setups, "TERM=dumb", "LANG=C.UTF-8", "GORACE=" + raceOptions,
+		"GUIDE=" + setups, "TERM=dumb", "LANG=C.UTF-8", "GORACE=" + scripts.RaceOptions,
 		"GIT_AUTHOR_NAME=you", "GIT_AUTHOR_EMAIL=you@localhost",
 		"GIT_COMMITTER_NAME=you", "GIT_COMMITTER_EMAIL=you@localhost"}
 	shell := func(script string) (string, error) {

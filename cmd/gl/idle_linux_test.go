@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"greenlight/cmd/gl/scripts"
 )
 
 // BenchmarkIdle measures gl's cost while it waits: a run with all agents held, and a run
@@ -36,10 +38,10 @@ func BenchmarkIdle(b *testing.B) {
 				drain.Wait()
 			}()
 			pids := []int{drain.Process.Pid}
-			for deadline := time.Now().Add(patience); len(pids) < 1+
+			for deadline := time.Now().Add(scripts.Patience); len(pids) < 1+
 				c.running; time.Sleep(100 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					b.Fatalf("%d of %d wrappers after %s", len(pids)-1, c.running, patience)
+					b.Fatalf("%d of %d wrappers after %s", len(pids)-1, c.running, scripts.Patience)
 				}
 				pids = append(pids[:1], wrappers(b, runs)...)
 			}

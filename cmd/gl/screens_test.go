@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/cmd/gl/scripts"
 	"greenlight/internal/base/term"
 	"greenlight/internal/run/project/projecttest"
 )
@@ -64,7 +65,7 @@ func TestScreens(t *testing.T) {
 		}
 		cmd := exec.Command("script", "-qec", line, "/dev/null")
 		cmd.Dir = root
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=" + raceOptions, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC", "GL_PAGER=cat", "SHELL=/bin/sh"}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=" + scripts.RaceOptions, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC", "GL_PAGER=cat", "SHELL=/bin/sh"}
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", commands, err, out)

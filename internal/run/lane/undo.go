@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"greenlight/internal/core/gate"
 	"greenlight/internal/core/plan"
@@ -309,7 +310,11 @@ func (un *undoing) without(ctx context.Context, base, id, commit string) (tree s
 		return "", err
 	}
 	if len(conflicts) > 0 {
-		return "", &conflictError{id, conflicts}
+		later, err := un.laterWork(ctx, commit, base, conflicts)
+		if err != nil {
+			return "", err
+		}
+		return "", &conflictError{id, conflicts, later}
 	}
 	changed, err := git.Changed(ctx, un.repo.Git.Common, base, tree, statedir.InState)
 	if err != nil {
@@ -325,11 +330,45 @@ func (un *undoing) without(ctx context.Context, base, id, commit string) (tree s
 type conflictError struct {
 	slice string
 	paths []string
+	later []string // work merged after it that changes these paths, the newest first
 }
 
 func (e *conflictError) Error() string {
-	return fmt.Sprintf("later work changes the same lines, so %s can't be taken back by itself: %s."+
-		" Run gl undo for the later slices first", e.slice, some(e.paths))
+	advice := "What changed them since wasn't merged by gl: take that back with git revert"
+	if len(e.later) > 0 {
+		advice = "Run gl undo " + strings.Join(e.later, ", then gl undo ") + " first"
+	}
+	return fmt.Sprintf("later work changes the same lines, so %s can't be taken back by itself: %s. %s",
+		e.slice, some(e.paths), advice)
+}
+
+// laterWork lists the work that was merged after a commit, changes any of the paths and wasn't taken
+// back, the newest first.
+func (un *undoing) laterWork(ctx context.Context, commit, base string, paths []string) ([]string,
+	error) {
+	landings, err := git.Landings(ctx, un.repo.Git.Common, commit, base)
+	if err != nil {
+		return nil, err
+	}
+	var works []string
+	for _, c := range slices.Backward(landings) {
+		rec, err := un.history.recordOf(c)
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil || rec.Since.Undone != nil || len(c.Parents) == 0 {
+			continue
+		}
+		changed, err := git.Changed(ctx, un.repo.Git.Common, c.Parents[0], c.Commit, nil)
+		if err != nil {
+			return nil, err
+		}
+		if work := rec.ID.Work(); !slices.Contains(works, work) && slices.ContainsFunc(changed,
+			func(path string) bool { return slices.Contains(paths, path) }) {
+			works = append(works, work)
+		}
+	}
+	return works, nil
 }
 
 // revert returns the tree of the commit tip without the changes of another commit against its first

@@ -137,6 +137,36 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 	}
 }
 
+// What later work builds on can't be taken back by itself: the error names what has to go first.
+func TestUndoNamesLaterWork(t *testing.T) {
+	s := newSite(t, "")
+	for _, id := range []string{"S-1", "S-2"} {
+		s.queue(id, list(t, id))
+		s.work()
+		s.delivered()
+	}
+	s.queue("S-3", apart(t, "S-3"))
+	s.work()
+	s.delivered()
+	undo := func(id string) error {
+		_, err := s.lane().Undo(t.Context(), id, "no", false)
+		s.delivered()
+		return err
+	}
+	if err := undo("S-1"); err == nil || !strings.HasSuffix(err.Error(), ": list. Run gl undo S-2 first") {
+		t.Errorf("gl undo S-1 says %v", err)
+	}
+	check(t, undo("S-2"))
+	s.write("list", "mine\n"+s.read("list"))
+	s.git("commit", "-qam", "mine")
+	if err := undo("S-1"); err == nil || !strings.HasSuffix(err.Error(), "git revert") {
+		t.Errorf("gl undo S-1 says %v", err)
+	}
+	s.write("list", "S-1\n")
+	s.git("commit", "-qam", "not mine")
+	check(t, undo("S-1"))
+}
+
 // Killed before any of its calls that change a file, gl undo has taken the slice back or not. The
 // next worker brings one of the two to its end, once; what else has landed stays.
 func TestUndoKilledAnywhere(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ import (
 )
 
 // fakeClaude is the program "claude" of the scripts. It writes what the real client writes and
-// does what a script asks of it; testdata/script/README.md describes how to ask, and the files
+// does what a script asks of it; README.md describes how to ask, and the files
 // it leaves in FAKE_DIR.
 func fakeClaude() {
 	if !slices.Contains(os.Args, "-p") {
@@ -103,7 +103,7 @@ func (f *fake) hear() heard {
 }
 
 // listen waits for a message and acknowledges it, as the client does.
-func (f *fake) listen() {
+func listen(f *fake) {
 	m := f.hear()
 	f.leave("heard", m.text+"\n")
 	f.emit(object{"type": "user", "isReplay": true, "uuid": m.id, "message": object{"role": "user", "content": m.text}})
@@ -180,24 +180,24 @@ func (f *fake) behavior() string {
 	return "complete"
 }
 
-// parts are the behaviors that a script can ask for; testdata/script/README.md describes them.
+// parts are the behaviors that a script can ask for; README.md describes them.
 // Each returns the exit code to use if it is the last.
 var parts = map[string]func(f *fake) int{
-	"begun":     well((*fake).begin),
-	"reads":     well((*fake).readSlice),
+	"begun":     well(begin),
+	"reads":     well(readSlice),
 	"wait":      well(func(f *fake) { f.await("go", "go-"+f.slice) }),
-	"complete":  well((*fake).complete),
-	"exit0":     well((*fake).lookAround),
-	"norelease": well((*fake).refuseRelease),
-	"listen":    well((*fake).listen),
+	"complete":  well(complete),
+	"exit0":     well(lookAround),
+	"norelease": well(refuseRelease),
+	"listen":    well(listen),
 	"documents": well(func(f *fake) {
 		f.writeDocuments("yes")
 		f.result(object{"result": "Written."})
 	}),
-	"pending": well((*fake).putBack),
-	"waiting": well((*fake).park),
-	"corrupt": well((*fake).corrupt),
-	"denied":  well((*fake).denied),
+	"pending": well(putBack),
+	"waiting": well(park),
+	"corrupt": well(corrupt),
+	"denied":  well(denied),
 	"bigline": well(func(f *fake) {
 		f.say(strings.Repeat("all work and no play ", 150_000))
 	}),
@@ -205,25 +205,25 @@ var parts = map[string]func(f *fake) int{
 		f.say(strings.Repeat("all work and no play ", 600_000))
 	}),
 	"stderr":        well(func(*fake) { fmt.Fprintln(os.Stderr, "a warning of the client") }),
-	"grandchild":    well((*fake).leaveChild),
-	"turns":         badly((*fake).runOutOfTurns),
-	"limit":         badly((*fake).limit),
-	"limit-success": well((*fake).limit),
-	"event-limit":   badly((*fake).eventLimit),
-	"auth":          badly((*fake).loginFails),
+	"grandchild":    well(leaveChild),
+	"turns":         badly(runOutOfTurns),
+	"limit":         badly(limit),
+	"limit-success": well(limit),
+	"event-limit":   badly(eventLimit),
+	"auth":          badly(loginFails),
 	"quota": badly(func(f *fake) {
 		f.apiError(400, "billing_error", "Credit balance is too low")
 	}),
-	"nocommand":         well((*fake).missCommand),
-	"cut":               well((*fake).cut),
+	"nocommand":         well(missCommand),
+	"cut":               well(cut),
 	"hang":              well((*fake).hang),
-	"hang-after-result": well((*fake).hangAfterResult),
-	"deaf":              well((*fake).deaf),
+	"hang-after-result": well(hangAfterResult),
+	"deaf":              well(deaf),
 	"exit7": func(*fake) int {
 		fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire")
 		return 7
 	},
-	"kill9": well((*fake).die),
+	"kill9": well(die),
 }
 
 // well makes a part of a function that leads to exit code 0.
@@ -235,21 +235,21 @@ func badly(do func(*fake)) func(*fake) int { return func(f *fake) int { do(f); r
 func (f *fake) play(part string) int {
 	do, ok := parts[part]
 	if !ok {
-		check(fmt.Errorf("the fake claude doesn't know %q: see testdata/script/README.md", part))
+		check(fmt.Errorf("the fake claude doesn't know %q: see README.md", part))
 	}
 	return do(f)
 }
 
 // readSlice writes what the slash command shows the model.
-func (f *fake) readSlice() {
+func readSlice(f *fake) {
 	out, err := exec.Command("gl", "slice", f.slice).Output()
 	check(err)
 	f.leave("slice", string(out))
 }
 
-func (f *fake) begin() { f.set("status=implementing", "step=implementing") }
+func begin(f *fake) { f.set("status=implementing", "step=implementing") }
 
-func (f *fake) complete() {
+func complete(f *fake) {
 	if os.Getenv("GL_TASK") != "" {
 		f.finishTask()
 		return
@@ -288,69 +288,69 @@ func (f *fake) writeDocuments(verdict string) {
 }
 
 // refuseRelease reports that a release isn't possible.
-func (f *fake) refuseRelease() {
+func refuseRelease(f *fake) {
 	f.writeDocuments("no, 2 tests fail")
 	f.result(object{"result": "No release."})
 }
 
-func (f *fake) lookAround() {
+func lookAround(f *fake) {
 	f.say("I have had a look around.")
 	f.result(object{"result": "Looks fine to me."})
 }
 
-func (f *fake) putBack() {
+func putBack(f *fake) {
 	f.set("status=pending")
 	f.result(object{"result": "I put it back."})
 }
 
-func (f *fake) park() {
+func park(f *fake) {
 	f.set("status=verifying", "waiting_for=a look at the colors")
 	f.result(object{"result": "Over to you."})
 }
 
-func (f *fake) corrupt() {
+func corrupt(f *fake) {
 	path := filepath.Join(f.root, ".greenlight", "slices", f.slice+".md")
 	check(os.WriteFile(path, []byte("<<<<<<< ours\n---\nid: x\n=======\n---\n>>>>>>> theirs\n"), 0o644))
 	f.result(object{"result": "Merged."})
 }
 
-func (f *fake) runOutOfTurns() {
+func runOutOfTurns(f *fake) {
 	f.result(object{"subtype": "error_max_turns", "is_error": true, "terminal_reason": "max_turns",
 		"errors": []string{"Reached maximum number of turns (200)"}})
 }
 
-func (f *fake) limit() {
+func limit(f *fake) {
 	f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
 }
 
-func (f *fake) loginFails() {
+func loginFails(f *fake) {
 	f.retry(401, "authentication_failed")
 	f.apiError(401, "authentication_failed", "API Error: 401, the key is not valid")
 }
 
-func (f *fake) missCommand() {
+func missCommand(f *fake) {
 	f.init("compact")
 	f.say("I don't know that command, but I can try.")
 	f.hang()
 }
 
-func (f *fake) cut() {
+func cut(f *fake) {
 	f.set("status=complete", "step=complete", "tests=3")
 	fmt.Print(`{"type":"result","subtype":"succ`)
 }
 
-func (f *fake) hangAfterResult() {
+func hangAfterResult(f *fake) {
 	f.result(object{"result": "Done, I think."})
 	f.hang()
 }
 
-func (f *fake) deaf() {
+func deaf(f *fake) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	f.leave("deaf", "")
 	f.hang()
 }
 
-func (f *fake) die() {
+func die(f *fake) {
 	check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	f.hang()
 }
@@ -375,7 +375,7 @@ func (f *fake) await(files ...string) {
 }
 
 // leaveChild starts a process that stays in the group and holds stdout.
-func (f *fake) leaveChild() {
+func leaveChild(f *fake) {
 	cmd := exec.Command("sleep", fmt.Sprint(outlast.Seconds()))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	check(cmd.Start())
@@ -458,7 +458,7 @@ func (f *fake) apiError(status int, word, text string) {
 
 // eventLimit writes a subscription's limit, which tells when it ends: in two hours. So does
 // ID.N.reset.
-func (f *fake) eventLimit() {
+func eventLimit(f *fake) {
 	reset := time.Now().Add(2 * time.Hour)
 	f.leave("reset", reset.UTC().Format(time.RFC3339))
 	f.emit(object{"type": "rate_limit_event", "rate_limit_info": object{
@@ -466,7 +466,7 @@ func (f *fake) eventLimit() {
 	f.apiError(429, "rate_limit", "You have used up your limit")
 }
 
-func (f *fake) denied() {
+func denied(f *fake) {
 	id := f.call("go test ./...")
 	f.answer(id, "This command requires approval", true)
 	f.result(object{"result": "I couldn't run the tests.", "permission_denials": []object{

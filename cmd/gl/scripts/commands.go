@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"os"
@@ -26,10 +26,6 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"unheard": unheard,
 	"beside":  beside,
 }
-
-// patience is the timeout of a script's waits. A machine may be slow; gl promises nothing about
-// that.
-const patience = 60 * time.Second
 
 // within DURATION command…: repeats the command until it succeeds (with "!", until it fails),
 // at most for that time. It is for what other processes do in their own time.
@@ -130,9 +126,9 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 // awaitDeath waits until the process has ended. A zombie, which its parent has yet to reap, has
 // ended.
 func awaitDeath(ts *testscript.TestScript, id proc.ID) {
-	for deadline := time.Now().Add(patience); !id.Dead(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); !id.Dead(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			ts.Fatalf("process %d is still %v after %s", id.PID, id.State(), patience)
+			ts.Fatalf("process %d is still %v after %s", id.PID, id.State(), Patience)
 		}
 	}
 }
@@ -156,7 +152,7 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 // environment. With $WORK it checks that no process started by the script is left; the $WORK of
 // quick.txtar isn't part of quick_kill.txtar's, which may run at the same time.
 func noprocs(ts *testscript.TestScript, neg bool, args []string) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		left, err := testfiles.Processes(args[0])
 		ts.Check(err)
 		if (len(left) == 0) != neg {

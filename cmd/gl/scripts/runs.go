@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"crypto/sha256"
@@ -104,7 +104,7 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	base := filepath.Join(ts.Getenv("WORK"), args[0])
 	select {
 	case <-b.done:
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		ts.Fatalf("%s is still there\n%s%s", args[0], ts.ReadFile(base+".out"),
 			ts.ReadFile(base+".err"))
 	}

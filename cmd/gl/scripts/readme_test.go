@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"os"
@@ -6,20 +6,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/testscript"
 )
+
+func TestMain(m *testing.M) { Main(m) }
 
 func scriptReadme(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "script", "README.md"))
+	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// testdata/script/README.md describes every verb with an example, every part of the fake
+// README.md describes every verb with an example, every part of the fake
 // claude, every variable, and every condition that a script uses; and it describes none that
 // doesn't exist.
 func TestScriptReadme(t *testing.T) {
@@ -67,7 +67,7 @@ func TestScriptReadme(t *testing.T) {
 func TestScriptConditions(t *testing.T) {
 	_, conditions, _ := strings.Cut(scriptReadme(t), "### Conditions")
 	conditions, _, _ = strings.Cut(conditions, "## Agents")
-	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join("*", "testdata", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("%d scripts, %v", len(scripts), err)
 	}
@@ -99,5 +99,5 @@ func TestReadmeScript(t *testing.T) {
 	if err := os.WriteFile(path, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{Files: []string{path}, Setup: setup, Cmds: allCommands()})
+	runFiles(t, []string{path})
 }
