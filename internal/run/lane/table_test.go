@@ -445,7 +445,7 @@ func (b *table) try(way landing) {
 // scripted checks that the script has a line for each cell: "# KEY: ANSWER".
 func scripted(t *testing.T, way landing) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "cmd", "gl", "testdata", "script", way.script+".txtar"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "cmd", "gl", "scripts", "merge", "testdata", way.script+".txtar"))
 	check(t, err)
 	for _, d := range deeds() {
 		answer := way.answers[d.key]
