@@ -349,6 +349,7 @@ func (f *farm) log(id string) string {
 // The agent runs on while gl serve is gone. No settler takes it for crashed, and the next gl serve
 // goes on with it: nothing of the log is missing or there twice.
 func TestServerIsReplaced(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, waits)
 	f.slice("S-1", "")
 	f.begin()
@@ -422,6 +423,7 @@ fi
 
 // The work of a worker that is revoked goes to another at once, and not to the one that was revoked just now.
 func TestRevokedWorker(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, firstWaits)
 	f.slice("S-1", "")
 	f.begin()
@@ -536,6 +538,7 @@ func (h *slowHub) Collect(ctx context.Context, f remote.Fence, into string) (str
 
 // A worker that tells of one snapshot after the other has gl serve fetch the newest one, not each.
 func TestManySnapshots(t *testing.T) {
+	testfiles.Slow(t)
 	f := newFarm(t, waits)
 	f.slice("S-1", "")
 	f.begin()

@@ -171,6 +171,7 @@ func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 
 // Tests that fail on the target, too, and have names: work that adds no failure lands, and says so.
 func TestBaseRedByNames(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, `"test": {"command": "sh tap.sh"}`)
 	s.write("tap.sh", "set -e\n. ./source.sh\nn=0 bad=0\nfor f in t/*; do n=$((n+1))\n  if sh $f; then echo \"ok $n - $f\"; else echo \"not ok $n - $f\"; bad=1; fi\ndone\necho 1..$n\nexit $bad\n")
 	s.write("source.sh", "")
@@ -240,6 +241,7 @@ func TestConflict(t *testing.T) {
 // An attempt that is to resolve a conflict may be blocked before it begins, because what it needs
 // is taken back. Then the others don't wait for it, since what it needs might be among them.
 func TestConflictBlocked(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	s.set("S-2", "deps", "S-1")
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))

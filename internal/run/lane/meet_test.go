@@ -39,6 +39,7 @@ git -C %[3]q log --format='%%(trailers:key=Slice,valueonly)' main >%[1]q/had
 // What has landed is delivered before the next is tested. A commit of the person's is tested with
 // the next work, not by itself.
 func TestDeliveredOneByOne(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	had := s.meanwhile(2, "", "mine", "mine")
 	runs := s.countTests()
@@ -81,6 +82,7 @@ func TestBatchWithTarget(t *testing.T) {
 // Work that is red together with a commit of the person's that is red by itself isn't to blame: it
 // waits.
 func TestTargetRedMeanwhile(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	s.meanwhile(2, "", "src/mine", "not listed")
 	a, b, c := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", apart(t, "S-2")), s.queue("S-3", apart(t, "S-3"))

@@ -538,6 +538,7 @@ func TestVerifyAsksAgain(t *testing.T) {
 // Each of the gate's questions is asked again: what the records and git say by now decides, and
 // what they can't say is named.
 func TestVerifyAsksEach(t *testing.T) {
+	testfiles.Slow(t)
 	b := newTable(t)
 	rec := b.slice(deed{key: "honest", do: func(a *actor) {
 		a.put("new_test.go", "package a\n\nfunc TestNew(t *testing.T) {}\n")

@@ -139,6 +139,7 @@ func TestResetCantTakeBackAgain(t *testing.T) {
 
 // What later work builds on can't be taken back by itself: the error names what has to go first.
 func TestUndoNamesLaterWork(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	for _, id := range []string{"S-1", "S-2"} {
 		s.queue(id, list(t, id))

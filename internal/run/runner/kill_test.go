@@ -228,6 +228,7 @@ func TestDrainKilled(t *testing.T) {
 // Wrappers are killed in their panes: their agents don't outlive them for long, their slices are
 // stalled, the rest goes on, and after gl retry everything is done.
 func TestWrappersKilled(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	n := testfiles.Sized(10, 30)
 	s := newTmuxSite(t, n)

@@ -82,6 +82,7 @@ func hoarded() int {
 // keeps, and the person's checkout is as it was. GREENLIGHT_KILLS=50 is a long one; GREENLIGHT_SEED
 // repeats the order of the kills, if not their instants.
 func TestNothingIsLost(t *testing.T) {
+	testfiles.Slow(t)
 	killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
 		return hoardRound(t, random, counts, kills, counts["rounds"])
 	})

@@ -41,6 +41,7 @@ done
 // green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
 // repeats the order of the harms, if not their instants.
 func TestStorm(t *testing.T) {
+	testfiles.Slow(t)
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("flock is not installed")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"greenlight/internal/base/durable"
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/run/scheduler"
 	"greenlight/internal/state/statedir"
 )
@@ -40,6 +41,7 @@ func TestDrainWaitsForTheLock(t *testing.T) {
 
 // Ctrl-C ends a run that waits for the lock, and nothing is launched.
 func TestDrainHearsWhileItWaitsForTheLock(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	cfg, lock := lockedProject(t)
 	defer lock.Unlock()

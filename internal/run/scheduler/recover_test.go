@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/base/proc"
+	"greenlight/internal/base/testfiles"
 	"greenlight/internal/core/outcome"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/attempt"
@@ -147,6 +148,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 // An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the run
 // tries a few times, goes on with the rest, says so, and ends.
 func TestDrainStuckAttempt(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)

@@ -148,6 +148,7 @@ func TestFastForward(t *testing.T) {
 }
 
 func TestFastForwardRefuses(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	overlap := func(paths ...string) func(t *testing.T, err error) {
 		return func(t *testing.T, err error) {

@@ -323,6 +323,7 @@ func TestFastForwardWhileItIsCheckedOutWithEdits(t *testing.T) {
 
 // A person who takes back what was merged, and hasn't committed that, is left alone.
 func TestSettleLeavesEditsAlone(t *testing.T) {
+	testfiles.Slow(t)
 	for name, do := range map[string]string{
 		"taken back":           "git checkout -q master && git checkout -q master~1 -- . && git rm -q --cached new .env d/e && rm -r new .env d",
 		"taken back, unstaged": "git checkout -q master && git restore --source=master~1 -- .",

@@ -202,6 +202,7 @@ var start = map[string]string{
 // Each case edits the worktree. What a snapshot has is compared with what is on disk, for both
 // kinds of snapshot.
 func TestSnapshotTree(t *testing.T) {
+	testfiles.Slow(t)
 	for _, tt := range []struct {
 		name string
 		edit func(b *bench)

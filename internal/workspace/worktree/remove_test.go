@@ -211,6 +211,7 @@ func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 
 // A git that was killed while it wrote refs has left its locks. No later one gets past them.
 func TestSnapshotBesideLocks(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	root := project(t)
 	r := open(t, root)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/tracker"
@@ -398,31 +399,46 @@ func corrupt(s *subject) {
 	}
 	for name, damage := range s.f.Corrupt {
 		for _, claimed := range []bool{false, true} {
-			s := s.again()
-			var was plan.Item
-			if claimed {
-				was = s.claim(token)
-			}
-			sound := s.tree()
-			damage(s.t, s.root)
-			before := s.tree()
-			// one that read it before the damage, and a fresh one
-			for _, tr := range []tracker.Tracker{s.tr, s.open()} {
-				s.corruptIs(name, tr)
-			}
-			s.refuses(name, was)
-			_, _ = s.open().Repair(s.t.Context())
-			_ = s.open().Refresh(s.t.Context())
-			after, view := s.tree(), s.tr.Traits().View
-			for rel, f := range before {
-				// undamaged: gl may write it
-				own := (rel == view || ours(rel)) && sound[rel].text == f.text
-				if !own && after[rel].text != f.text {
-					s.t.Errorf("%s: %s became %q", name, rel, after[rel].text)
-				}
-			}
+			s.inParallel(fmt.Sprintf("%s, claimed %v", name, claimed), func(s *subject) {
+				broken(s, name, damage, claimed)
+			})
 		}
 	}
+}
+
+// broken checks that a broken file is reported, refused, and kept as it is.
+func broken(s *subject, name string, damage func(t testing.TB, root string), claimed bool) {
+	var was plan.Item
+	if claimed {
+		was = s.claim(token)
+	}
+	sound := s.tree()
+	damage(s.t, s.root)
+	before := s.tree()
+	// one that read it before the damage, and a fresh one
+	for _, tr := range []tracker.Tracker{s.tr, s.open()} {
+		s.corruptIs(name, tr)
+	}
+	s.refuses(name, was)
+	_, _ = s.open().Repair(s.t.Context())
+	_ = s.open().Refresh(s.t.Context())
+	after, view := s.tree(), s.tr.Traits().View
+	for rel, f := range before {
+		// undamaged: gl may write it
+		own := (rel == view || ours(rel)) && sound[rel].text == f.text
+		if !own && after[rel].text != f.text {
+			s.t.Errorf("%s: %s became %q", name, rel, after[rel].text)
+		}
+	}
+}
+
+// inParallel runs a case on a fresh project of its own, beside others: some formats wait before they
+// call a file broken.
+func (s *subject) inParallel(name string, run func(s *subject)) {
+	s.t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		run(newSubject(t, s.f))
+	})
 }
 
 // again returns another fresh project.

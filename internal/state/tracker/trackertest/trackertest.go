@@ -118,7 +118,7 @@ func Run(t *testing.T, f Format) {
 
 // A subject is a fresh project under test.
 type subject struct {
-	t    testing.TB
+	t    *testing.T
 	f    Format
 	root string
 	ids  []string
