@@ -84,6 +84,7 @@ func TestBatch(t *testing.T) {
 
 // Fast tests are run for each, and what conflicts with another of a batch has its own turn.
 func TestNoBatch(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", apart(t, "S-3"))
 	s.slow()

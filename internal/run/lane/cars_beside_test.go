@@ -158,6 +158,7 @@ func TestCarsGoOn(t *testing.T) {
 // A worktree for a car was set up for what is merged: a car whose manifests differ has setup run again
 // there, the first one, too.
 func TestCarsSetUpAgain(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, strings.Replace(sideBySide, `"git": {`, `"git": {"setup": ["sh", "-c", "cp package.json installed"], `, 1))
 	s.write(".gitignore", "installed\n")
 	s.write("package.json", "{}\n")

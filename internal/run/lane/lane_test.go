@@ -328,6 +328,7 @@ func TestNoCommand(t *testing.T) {
 }
 
 func TestTimedOut(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, `"test": {"command": "./test.sh", "timeout_minutes": 0.01}`)
 	r := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "test.extra", "sleep 1000") })
 	s.work()

@@ -146,6 +146,7 @@ func TestTargetMovesKilledAnywhere(t *testing.T) {
 
 // Commits that git prune has removed are named by nothing that the lane can't do without.
 func TestPruned(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	const gone = "1234567890123456789012345678901234567890"
 	a := s.queue("S-1", apart(t, "S-1"))

@@ -225,6 +225,7 @@ func TestTargetRewound(t *testing.T) {
 
 // A person amends a commit by which work landed. What was built on it still lands.
 func TestTargetAmended(t *testing.T) {
+	testfiles.Slow(t)
 	s := newSite(t, "")
 	a := s.queue("S-1", list(t, "S-1"))
 	s.work()

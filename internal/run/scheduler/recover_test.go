@@ -112,6 +112,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 // What hinders settling may pass: the attempt is tried again when its pause is over, without any
 // other reason to look.
 func TestDrainRecoversInTheEnd(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)

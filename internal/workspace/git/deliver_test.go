@@ -462,6 +462,7 @@ exec "$REAL" "$@"
 // Files that are in the way, and that are as the branch had them before, are named with all others
 // that are: the person may know of none.
 func TestFastForwardFormer(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		do   string

@@ -221,6 +221,7 @@ esac
 // What a git stash takes from a checkout that hasn't followed comes back with git stash pop: its
 // files are newer than HEAD then, and the index is HEAD's. Gl may look while it is stashed.
 func TestSettleAfterAStash(t *testing.T) {
+	testfiles.Slow(t)
 	const switched = "git stash push -q && git checkout -q master && ! git stash pop -q --index"
 	for name, during := range map[string]bool{"before": false, "meanwhile": true} {
 		t.Run(name, func(t *testing.T) {

@@ -37,6 +37,7 @@ func (b *bench) commitPaths(c Checkout) (string, []string) {
 }
 
 func TestCommitPaths(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name   string

@@ -136,6 +136,7 @@ func TestManyAtOnce(t *testing.T) {
 // Killed before any of its own steps, making goes on where it was. A git that was started meanwhile
 // lives on: the next one waits for it.
 func TestKilledAtEveryStep(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")

@@ -63,6 +63,7 @@ func TestPrunedBase(t *testing.T) {
 // it breaks a git of the person's, and its files are saved. A kill between two steps changes
 // nothing of that.
 func TestLostBase(t *testing.T) {
+	testfiles.Slow(t)
 	t.Parallel()
 	for _, when := range []string{"planned", "with a branch", "made", "moved"} {
 		t.Run(when, func(t *testing.T) {
