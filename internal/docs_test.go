@@ -22,7 +22,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Numbers change when branches meet, so a link that shows a decision's number must lead to that decision.
+// Numbers change when branches meet, so a link that shows a decision's number must lead to that
+// decision.
 func TestDecisionLinks(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/design/*.md", "docs/decisions/*.md"} {
@@ -100,7 +101,8 @@ func readDecision(name, text string) (title string, wrong []string) {
 	return m[2], wrong
 }
 
-// checkIndex compares the rows of the index, which has a table for each theme, with what they should be.
+// checkIndex compares the rows of the index, which has a table for each theme, with what they
+// should be.
 func checkIndex(index string, want []string) []string {
 	var have, problems []string
 	last := "" // in this table

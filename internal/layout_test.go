@@ -1,9 +1,11 @@
 package internal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // areas lists the folders of the program from the top down. A package may import the packages of
@@ -242,5 +245,29 @@ func TestCoreIsPure(t *testing.T) {
 				t.Errorf("%s imports %s", p.ImportPath, imp)
 			}
 		}
+	}
+}
+
+// Comments on lines of their own have at most 100 columns, with tabs of four.
+func TestCommentsAreNarrow(t *testing.T) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.Name() == ".git":
+			return cmp.Or(err, fs.SkipDir)
+		case filepath.Ext(path) != ".go":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for i, line := range strings.Split(string(text), "\n") {
+			comment := strings.TrimLeft(line, "\t")
+			if strings.HasPrefix(comment, "// ") &&
+				utf8.RuneCountInString(line)+3*(len(line)-len(comment)) > 100 {
+				t.Errorf("%s:%d: a comment of more than 100 columns", path, i+1)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

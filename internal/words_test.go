@@ -24,7 +24,8 @@ var oldWords = regexp.MustCompile(`(?i)\b(?:lanes?|drain(?:s|ed|ing)?|nights?|li
 var notProse = regexp.MustCompile("`[^`]*`|\\bgl land\\b|\\bgl workers drain\\b|\\bdrain NAME\\b|\\bgl budget drain\\b|\\bLand [A-Z@]|--[a-z-]+|" +
 	`[\w.*-]*[/_.=][\w/.*=-]*\w[\w/.*=-]*|"[a-z_]+"`)
 
-// markup finds what a page of HTML doesn't show: actions of templates, and tags with their attributes.
+// markup finds what a page of HTML doesn't show: actions of templates, and tags with their
+// attributes.
 var markup = regexp.MustCompile(`\{\{[^}]*\}\}|<[a-z/!][^>]*>`)
 
 // oldWord returns an old word that the text contains, "" for none.

@@ -86,11 +86,11 @@ for f in src/*/red; do if [ -e "$f" ]; then echo "FAIL $f"; fail=1; fi; done
 exit $fail
 `
 
-// A storm is everything at once: workers, gl serve, gl slice, agents, gates and gits are killed, networks
-// are cut, held up and slow, processes freeze, clocks are hours apart and jump. In the calm that
-// follows all becomes green by the commands that gl itself names. Then each slice was merged once,
-// every commit of the target is green, whatever an agent has written and closed is under a ref at
-// home, and no lease and no process is left.
+// A storm is everything at once: workers, gl serve, gl slice, agents, gates and gits are killed,
+// networks are cut, held up and slow, processes freeze, clocks are hours apart and jump. In the
+// calm that follows all becomes green by the commands that gl itself names. Then each slice was
+// merged once, every commit of the target is green, whatever an agent has written and closed is
+// under a ref at home, and no lease and no process is left.
 //
 // The long form has four workers and the programs themselves, with clocks that can be set:
 //
@@ -168,8 +168,9 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 	}
 	s.env = append(s.env, clocks[0])
 	if programs != "" {
-		// LONGEST is in seconds of an agent's work; a hung one takes a minute. Those that edit the list
-		// conflict with each other and are merged one after the other: with one in four that takes hours
+		// LONGEST is in seconds of an agent's work; a hung one takes a minute. Those that edit the
+		// list conflict with each other and are merged one after the other: with one in four that
+		// takes hours
 		s.env = append(s.env, "LONGEST=10", "LISTERS=12")
 	}
 	s.project(s.n, func(i int) (ids []string) {
@@ -195,8 +196,8 @@ func (s *storm) begin(t *testing.T, programs string, crew int) {
 	s.watch = s.fleet.watch()
 }
 
-// rage does harm until most slices are merged: about as often as one is, so that a slow machine gets
-// on, too.
+// rage does harm until most slices are merged: about as often as one is, so that a slow machine
+// gets on, too.
 func (s *storm) rage() {
 	harms, lastly := 0, time.Now()
 	for merged := 0; merged < s.n*9/10; merged = len(s.merged()) {
@@ -304,7 +305,8 @@ func (s *storm) harm() string {
 	}
 }
 
-// length is how long a part is away: seconds, and now and then longer than a worker takes to be lost.
+// length is how long a part is away: seconds, and now and then longer than a worker takes to be
+// lost.
 func (s *storm) length() time.Duration {
 	if *slicesFlag > 0 && s.random.IntN(3) == 0 {
 		return time.Minute

@@ -32,7 +32,8 @@ var benchSuites = []benchSuite{
 	}},
 }
 
-// busyLoop returns a command that keeps a processor busy for about that long, if it has it for itself.
+// busyLoop returns a command that keeps a processor busy for about that long, if it has it for
+// itself.
 func busyLoop(b *testing.B, d time.Duration) string {
 	b.Helper()
 	loop := func(n int) string { return fmt.Sprintf("awk 'BEGIN { for (i = 0; i < %d; i++) x += i }'", n) }

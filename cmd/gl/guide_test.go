@@ -18,9 +18,9 @@ import (
 )
 
 // Each page of docs/guide is typed into a shell, with the real gl and git: all of its commands
-// succeed, and print what a console block shows. testdata/guide/NAME.sh prepares what the page takes
-// for granted. What can't run here has the reason above it: <!-- not run: needs a phone -->. A page is
-// read in a minute or two: details belong into the pages beside the guides.
+// succeed, and print what a console block shows. testdata/guide/NAME.sh prepares what the page
+// takes for granted. What can't run here has the reason above it: <!-- not run: needs a phone -->.
+// A page is read in a minute or two: details belong into the pages beside the guides.
 func TestGuides(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "guide", "*.md"))
 	if err != nil || len(pages) == 0 {
@@ -50,8 +50,8 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// A typed is what a page has a person type at once: a block of sh, or a line of a console block with
-// what it prints.
+// A typed is what a page has a person type at once: a block of sh, or a line of a console block
+// with what it prints.
 type typed struct {
 	line   int
 	text   string

@@ -91,9 +91,9 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	return nil
 }
 
-// takenBack returns a function that reports whether merged work was taken back: by the id of a slice
-// or the file of a task's summary. It reads no record until it is called, and takes unreadable ones
-// for none.
+// takenBack returns a function that reports whether merged work was taken back: by the id of a
+// slice or the file of a task's summary. It reads no record until it is called, and takes
+// unreadable ones for none.
 func takenBack(pr *project.Project) func(of string) bool {
 	index := sync.OnceValue(func() map[string][]attempt.Entry {
 		all, _ := pr.Runs.Index()

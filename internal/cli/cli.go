@@ -63,7 +63,8 @@ func process(ctx context.Context, app *cmdutil.App, args []string) (code int, ok
 		}
 		return rehearsal.Main(ctx, self, args[1:], app.Getenv, app.IO, app.IO.Err), true
 	case hookCommand:
-		// runs at every edit of an agent; an unknown hook of a newer plugin must not refuse the edit
+		// runs at every edit of an agent; an unknown hook of a newer plugin must not refuse the
+		// edit
 		if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 			return cmdutil.Exit(app.IO, runHook(app, args[1])), true
 		}

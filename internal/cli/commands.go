@@ -25,9 +25,9 @@ type entry struct {
 // showsAll are the commands that show or complete the others.
 const showsAll = "board completion"
 
-// needed returns the groups with only the command that args call, because making all of them takes a
-// fifth of gl's start. all is true if every command is there: for a word that isn't a command, and for
-// help.
+// needed returns the groups with only the command that args call, because making all of them takes
+// a fifth of gl's start. all is true if every command is there: for a word that isn't a command,
+// and for help.
 func needed(groups []commandGroup, args []string) (few []commandGroup, all bool) {
 	at := commandAt(args)
 	if at >= len(args) || slices.Contains(strings.Fields(showsAll), args[at]) {

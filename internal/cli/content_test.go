@@ -95,8 +95,8 @@ func TestContentCallsGl(t *testing.T) {
 	}
 }
 
-// An agent that gl starts may make each change that the documents tell it to make: a refusal would lose,
-// among others, its question to a person.
+// An agent that gl starts may make each change that the documents tell it to make: a refusal would
+// lose, among others, its question to a person.
 func TestContentAsksAgentsForWhatTheyMayDo(t *testing.T) {
 	n := 0
 	for file, text := range contentTexts(t) {

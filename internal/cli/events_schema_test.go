@@ -14,7 +14,8 @@ import (
 	"greenlight/internal/state/journal"
 )
 
-// An event of each kind, with every key, is as the schema says, and a line for people says something about it.
+// An event of each kind, with every key, is as the schema says, and a line for people says
+// something about it.
 func TestEventsAreAsTheirSchemaSays(t *testing.T) {
 	root := projecttest.Write(t, everyClass)
 	j := journal.Open(filepath.Join(root, ".greenlight", "runs"))

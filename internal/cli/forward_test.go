@@ -14,8 +14,8 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// On a worker, an agent's gl has its commands run by the coordinator, and what is about this gl runs
-// here. Standard input is read only by commands that read it.
+// On a worker, an agent's gl has its commands run by the coordinator, and what is about this gl
+// runs here. Standard input is read only by commands that read it.
 func TestForwarding(t *testing.T) {
 	dir, err := os.MkdirTemp("", "gl")
 	testfiles.Check(t, err)

@@ -219,8 +219,8 @@ func initSystem(ctx context.Context, app *cmdutil.App, system string) error {
 	return nil
 }
 
-// unknownCommands says that Claude Code knows none of a system's commands in the project at root, and
-// what helps; "" if it does.
+// unknownCommands says that Claude Code knows none of a system's commands in the project at root,
+// and what helps; "" if it does.
 func unknownCommands(app *cmdutil.App, system, root string) (string, error) {
 	answer, err := install.Answers(system, root, app.Getenv)
 	if err != nil || answer.Where != "" {

@@ -126,7 +126,8 @@ func (w *workplaces) noteTheirs(ctx context.Context) {
 	}
 }
 
-// noteCheckout says that agents work in the checkout, and why. Without a repository, once is enough.
+// noteCheckout says that agents work in the checkout, and why. Without a repository, once is
+// enough.
 func (w *workplaces) noteCheckout(none *worktree.Unavailable) {
 	switch text := fmt.Sprintf("note: agents work in %s itself, which is in no git repository: nothing is tested on a merge, and there is no diff and no undo", w.pr.Root); {
 	case w.pr.Config.Git.Asked || !none.NoRepository:

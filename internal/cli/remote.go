@@ -28,8 +28,8 @@ type Network struct {
 // remote is nil in gl.
 var remote *Network
 
-// RemoteMain runs one command line of gl-remote and returns its exit code: of gl serve or gl worker,
-// which replace themselves with it, or of what those two start between them and an agent.
+// RemoteMain runs one command line of gl-remote and returns its exit code: of gl serve or gl
+// worker, which replace themselves with it, or of what those two start between them and an agent.
 func RemoteMain(ctx context.Context, n *Network, args []string, stdin io.Reader,
 	stdout, stderr io.Writer, environ []string) int {
 	remote = n

@@ -482,7 +482,8 @@ func (t *reporter) goesOn(res *scheduler.Result) {
 	out.Printf("%s\n", term.Wrap(text, out.Width(), 4))
 }
 
-// noteCommands says how Claude Code gets the commands of another system that a person is to type there.
+// noteCommands says how Claude Code gets the commands of another system that a person is to type
+// there.
 func (t *reporter) noteCommands(p *plan.Plan) {
 	named := slices.ContainsFunc(p.Lists.Waiting, func(id string) bool {
 		return slices.ContainsFunc(p.Why(id, time.Now()).Next,

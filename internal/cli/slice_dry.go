@@ -133,8 +133,8 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 }
 
-// wouldLaunch returns what the first round would start, and the name of the agent that would get the
-// first of it.
+// wouldLaunch returns what the first round would start, and the name of the agent that would get
+// the first of it.
 func wouldLaunch(p *plan.Plan, j *job) (launch []string, with string) {
 	n := max(j.max-p.Taken, 0)
 	if !j.parallel() {

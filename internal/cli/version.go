@@ -121,7 +121,8 @@ func whence(linked source, info *debug.BuildInfo, archive string) source {
 
 // readBuild takes over what go build noted in the program.
 func (s *source) readBuild(info *debug.BuildInfo) {
-	// A version that isn't a tag's is made of a time and a commit: v0.0.0-20261124032000-70f5d8821234.
+	// A version that isn't a tag's is made of a time and a commit:
+	// v0.0.0-20261124032000-70f5d8821234.
 	if v := info.Main.Version; released(v) {
 		s.version = v
 	} else if at := strings.LastIndexByte(v, '-'); at >= 0 {

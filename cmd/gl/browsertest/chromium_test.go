@@ -230,8 +230,8 @@ func (p *page) open(address string) {
 	p.do(chromedp.Navigate(address))
 }
 
-// clickOn clicks a link, a button or another element by the text that it starts with, if it is there
-// and nothing covers it. It looks and clicks at once: the page may change between the two.
+// clickOn clicks a link, a button or another element by the text that it starts with, if it is
+// there and nothing covers it. It looks and clicks at once: the page may change between the two.
 const clickOn = `(kind, text, n) => {
 	const plain = e => e.textContent.trim().replace(/\s+/g, " ");
 	for (const e of document.querySelectorAll(kind)) {

@@ -33,8 +33,8 @@ func (w *world) answer(p *page) {
 	w.is("S-1", "available")
 }
 
-// Two people on two pages: the first decision holds, and the second person is told what has changed.
-// What they were writing stays meanwhile.
+// Two people on two pages: the first decision holds, and the second person is told what has
+// changed. What they were writing stays meanwhile.
 func TestTwoPeople(t *testing.T) {
 	w := newQuestions(t)
 	w.serve()

@@ -21,8 +21,8 @@ import (
 	"greenlight/internal/base/testfiles"
 )
 
-// Spent budgets: of the run, of the day and of a slice. Each says what it waits for, and goes on with
-// a higher one.
+// Spent budgets: of the run, of the day and of a slice. Each says what it waits for, and goes on
+// with a higher one.
 func TestBudgets(t *testing.T) {
 	w := newWorld(t, built, "S-1", "S-2", "S-3")
 	w.gl("settings", "set", "git.isolation", "shared")

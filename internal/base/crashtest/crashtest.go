@@ -1,5 +1,5 @@
-// Package crashtest kills a process of a test at every step: just before its first, second,
-// third… system call that changes a file. The kernel asks the test before each such call, so the code
+// Package crashtest kills a process of a test at every step: just before its first, second, third…
+// system call that changes a file. The kernel asks the test before each such call, so the code
 // under test needs no hook, and runs at its usual speed between them. Only tests use it.
 package crashtest
 

@@ -13,7 +13,8 @@ import (
 	"greenlight/internal/base/text/lines"
 )
 
-// What comes while a line of stdout goes on waits for its end, so that the line stays whole; up to a limit.
+// What comes while a line of stdout goes on waits for its end, so that the line stays whole; up to
+// a limit.
 func TestNotesWaitForTheEndOfALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	w := create(t, path)
@@ -44,7 +45,8 @@ func TestNotesWaitForTheEndOfALine(t *testing.T) {
 	}
 }
 
-// Whatever text a note has, it is one line of the log that is read back as that note, and no line of an agent is one.
+// Whatever text a note has, it is one line of the log that is read back as that note, and no line
+// of an agent is one.
 func TestLogNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	w := create(t, path)

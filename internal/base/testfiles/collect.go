@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// Test binaries collect garbage less often, unless GOGC says how often: the gl that many of them are
-// for a moment otherwise spends a fifth of its processor time on it, and a run of all tests starts
-// thousands.
+// Test binaries collect garbage less often, unless GOGC says how often: the gl that many of them
+// are for a moment otherwise spends a fifth of its processor time on it, and a run of all tests
+// starts thousands.
 func init() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -10,8 +10,8 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// What a run is about to merge waits for no person; what it can't merge does, and so does what a run
-// that has ended left behind.
+// What a run is about to merge waits for no person; what it can't merge does, and so does what a
+// run that has ended left behind.
 func TestMergingIsNotPending(t *testing.T) {
 	y := newYard(t, map[string]string{"S-1": "status: complete; step: complete"})
 	pending := func(reason string) (list []string) {

@@ -151,7 +151,8 @@ func (h *hub) look() look {
 	return h.now
 }
 
-// firstLook is how long the first look at a project may take before pages say that they wait for it.
+// firstLook is how long the first look at a project may take before pages say that they wait for
+// it.
 const firstLook = 10 * time.Second
 
 // errNotRead is the error of pages before the first look.

@@ -7,8 +7,8 @@ import (
 	"greenlight/internal/core/remote"
 )
 
-// Work that goes on prefers the worker that has its conversation, and waits for it for a while. Where
-// that can't help, any worker may have it.
+// Work that goes on prefers the worker that has its conversation, and waits for it for a while.
+// Where that can't help, any worker may have it.
 func TestChoose(t *testing.T) {
 	const lineage = "S-1.w1"
 	worker := func(name string, slots int, change func(*remote.Candidate)) remote.Candidate {

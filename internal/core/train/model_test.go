@@ -152,8 +152,8 @@ func (w *world) decide() {
 	w.fail("the queue judges for ever: %+v", w.queue)
 }
 
-// narrow checks that each car has a place among the runs: what has none isn't even merged, also if it
-// was in the train before.
+// narrow checks that each car has a place among the runs: what has none isn't even merged, also if
+// it was in the train before.
 func (w *world) narrow(d train.Decision) {
 	runs := 0
 	for _, c := range d.Cars {

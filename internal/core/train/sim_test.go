@@ -162,7 +162,8 @@ func (n *night) bound(tests int) int {
 	return max(longest, works/n.slots, runs/8)
 }
 
-// The train keeps what the queue adds small: makespan over the bound, as docs/design/merge-queue.md has it.
+// The train keeps what the queue adds small: makespan over the bound, as docs/design/merge-queue.md
+// has it.
 func TestMakespan(t *testing.T) {
 	for _, c := range []struct {
 		width, percent int
@@ -225,9 +226,10 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// Whatever share of the processors a run uses, and however long agents and tests take, a night isn't
-// longer than with one run at a time, the first runs included. Where more run at once, other slices
-// merge first, which costs one night in five hundred up to 2 % (Graham's scheduling anomalies).
+// Whatever share of the processors a run uses, and however long agents and tests take, a night
+// isn't longer than with one run at a time, the first runs included. Where more run at once, other
+// slices merge first, which costs one night in five hundred up to 2 % (Graham's scheduling
+// anomalies).
 func TestAutoIsNeverSlower(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.IntRange(0, 100).Draw(rt, "share")

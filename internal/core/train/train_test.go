@@ -142,7 +142,8 @@ func TestTargetGoesFirstWhenRed(t *testing.T) {
 	}
 }
 
-// A verdict that is known isn't found out again: after a kill, the next worker merges what is green.
+// A verdict that is known isn't found out again: after a kill, the next worker merges what is
+// green.
 func TestVerdictsLast(t *testing.T) {
 	w := newWorld(3, t.Fatalf)
 	for n := range 3 {

@@ -102,7 +102,8 @@ func TestEveryLimitIsReadAgain(t *testing.T) {
 	}
 }
 
-// A bad file is moved aside whole, and never over another one; one that another version of gl may have written stays.
+// A bad file is moved aside whole, and never over another one; one that another version of gl may
+// have written stays.
 func TestSetAside(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
 	newer := soundRecord()
@@ -165,7 +166,8 @@ func TestBadHold(t *testing.T) {
 	}
 }
 
-// Whatever is in the files of runs/, nothing panics, every unusable file is named, and settling what is left ends.
+// Whatever is in the files of runs/, nothing panics, every unusable file is named, and settling
+// what is left ends.
 func FuzzRecords(f *testing.F) {
 	sound, _ := json.Marshal(soundRecord())
 	f.Add(sound, []byte(`{"count": -5, "until": "2031-01-01T00:00:00Z"}`), false)

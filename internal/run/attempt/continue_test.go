@@ -14,7 +14,8 @@ import (
 	"greenlight/internal/workspace/worktree"
 )
 
-// What a lineage's next attempt goes on with depends on its last one: the same agent in the same directory and account.
+// What a lineage's next attempt goes on with depends on its last one: the same agent in the same
+// directory and account.
 func TestClaimGoesOn(t *testing.T) {
 	cfg := agent.Config{Custom: map[string]agent.Custom{"mute": {Command: []string{"mute", "{prompt}"}}}}
 	claude, _ := agent.Find("claude", cfg)
@@ -74,7 +75,8 @@ func TestClaimGoesOn(t *testing.T) {
 	}
 }
 
-// An attempt that is to put red tests right gets the model of retry.escalate, in the conversation of the one before.
+// An attempt that is to put red tests right gets the model of retry.escalate, in the conversation
+// of the one before.
 func TestClaimEscalates(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	for _, tt := range []struct {
@@ -107,7 +109,8 @@ func (b *bench) goOn(req Request) (r *Record) {
 	return r
 }
 
-// What the lane has to say is handed over in place of how the last attempt ended, and only once: then a person has to look.
+// What the lane has to say is handed over in place of how the last attempt ended, and only once:
+// then a person has to look.
 func TestClaimHandsOver(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
@@ -149,7 +152,8 @@ func TestClaimHandsOver(t *testing.T) {
 	}
 }
 
-// What a person says of an attempt is for the next one that has its turn: a limit that is met before doesn't use it up.
+// What a person says of an attempt is for the next one that has its turn: a limit that is met
+// before doesn't use it up.
 func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	for name, tt := range map[string]struct {
@@ -189,7 +193,8 @@ func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
 	}
 }
 
-// The conversation of an agent whose wrapper was killed is in its log; one that began anew has the later one.
+// The conversation of an agent whose wrapper was killed is in its log; one that began anew has the
+// later one.
 func TestReplayFindsTheConversation(t *testing.T) {
 	const began = `{"type":"system","subtype":"init","session_id":"c-2"}` + "\n"
 	const lost = `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"c-1"}` + "\n"

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/keys.txt")
 
-// Older and newer versions of gl read and write the same records in one night. So the keys of a record and
-// their types stay: testdata/keys.txt has those of 2f0f9e9 and all that came since. A new key is added there
-// (go test -run TestDocumentKeys -update); none of them changes or goes.
+// Older and newer versions of gl read and write the same records in one night. So the keys of a
+// record and their types stay: testdata/keys.txt has those of 2f0f9e9 and all that came since. A
+// new key is added there (go test -run TestDocumentKeys -update); none of them changes or goes.
 func TestDocumentKeys(t *testing.T) {
 	got := strings.Join(documentKeys("", reflect.TypeFor[document]()), "\n") + "\n"
 	const file = "testdata/keys.txt"
@@ -33,7 +33,8 @@ func TestDocumentKeys(t *testing.T) {
 	}
 }
 
-// documentKeys lists the JSON keys below a struct in alphabetical order, each with its Go type: "landing.batch.head string".
+// documentKeys lists the JSON keys below a struct in alphabetical order, each with its Go type:
+// "landing.batch.head string".
 func documentKeys(prefix string, typ reflect.Type) (keys []string) {
 	packages := regexp.MustCompile(`\b[a-z]+\.`)
 	for _, f := range reflect.VisibleFields(typ) {
@@ -62,7 +63,8 @@ func documentKeys(prefix string, typ reflect.Type) (keys []string) {
 var outcomesOf2f0f9e9 = []string{"advanced", "conflict", "crashed", "done", "empty", "failed", "held", "hung", "interrupted", "red",
 	"stalled", "waiting"}
 
-// The records that gl of 2f0f9e9 wrote are read, and written with nothing lost. Keys that came since are empty.
+// The records that gl of 2f0f9e9 wrote are read, and written with nothing lost. Keys that came
+// since are empty.
 func TestRecordsOf2f0f9e9(t *testing.T) {
 	const dir = "testdata/2f0f9e9"
 	s := OpenStore(dir)

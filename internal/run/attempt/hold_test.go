@@ -70,7 +70,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A reset that passed while the agent was ending needs a short wait; one that passed long ago says nothing.
+// A reset that passed while the agent was ending needs a short wait; one that passed long ago says
+// nothing.
 func TestHoldResetInThePast(t *testing.T) {
 	for _, tt := range []struct{ ago, want time.Duration }{{time.Second, 6 * time.Second}, {time.Hour, time.Minute}} {
 		b := benchFor(t, nil)
@@ -82,7 +83,8 @@ func TestHoldResetInThePast(t *testing.T) {
 	}
 }
 
-// A reset time that is always just over makes no loop: each hold is at least twice as long as the last.
+// A reset time that is always just over makes no loop: each hold is at least twice as long as the
+// last.
 func TestHoldAlwaysJustOver(t *testing.T) {
 	b := benchFor(t, nil)
 	now, starts := noon, 0
@@ -118,7 +120,8 @@ func TestPersonsHold(t *testing.T) {
 	}
 }
 
-// Each agent and account has a hold of its own, beside everybody's. The file of an earlier version is everybody's.
+// Each agent and account has a hold of its own, beside everybody's. The file of an earlier version
+// is everybody's.
 func TestHoldsOfAccounts(t *testing.T) {
 	b := benchFor(t, nil)
 	must(t, os.WriteFile(b.store.HoldFile.path(), []byte(`{"until": "2099-01-01T00:00:00Z", "kind": "quota", "by": "S-9", "count": 2}`), 0o600))
@@ -150,8 +153,8 @@ func TestHoldsOfAccounts(t *testing.T) {
 	}
 }
 
-// A slice whose client ends in words that sound like a limit, while others succeed with the same agent, has failed: its
-// Words hold nobody again.
+// A slice whose client ends in words that sound like a limit, while others succeed with the same
+// agent, has failed: its Words hold nobody again.
 func TestWordsOfALimitAreRefuted(t *testing.T) {
 	words := &agent.Limit{Kind: agent.RateLimit, Reason: "Error: rate limit test failed", Text: true}
 	for name, c := range map[string]struct {

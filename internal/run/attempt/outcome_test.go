@@ -171,8 +171,8 @@ var after = map[outcome.Outcome]struct {
 	outcome.Empty:       {"empty: why", plan.Available, plan.Stalled, 1},
 }
 
-// Each outcome is in the table once, can be reached by a rule, and does what it promises, from its file's name to the class
-// of its item.
+// Each outcome is in the table once, can be reached by a rule, and does what it promises, from its
+// file's name to the class of its item.
 func TestOutcomes(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	for i, o := range outcome.All() {
@@ -241,7 +241,8 @@ func classAfter(o outcome.Outcome, status string) plan.Class {
 	return plan.New(s, noon, plan.Options{}).State("S-1").Class
 }
 
-// A verdict follows from the outcome's row: the effect, the hold, and the words where the rule has none.
+// A verdict follows from the outcome's row: the effect, the hold, and the words where the rule has
+// none.
 func TestVerdict(t *testing.T) {
 	r := &Record{ID: Identity{Slice: "S-1", N: 1}, Judged: Judgement{Evidence: exited(1).limited(rateLimit)}}
 	untouched, begun := plan.Item{Status: "in_progress", Step: "none"}, plan.Item{Status: "tests", Step: "tests"}
@@ -266,7 +267,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A limit holds nobody where the outcome doesn't hold; but the hold before it isn't over because of that.
+// A limit holds nobody where the outcome doesn't hold; but the hold before it isn't over because of
+// that.
 func TestOutcomeThatHoldsNobody(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))
@@ -295,7 +297,8 @@ func TestUnknownOutcomeIsRefused(t *testing.T) {
 	}
 }
 
-// A record with an outcome that the table doesn't have is named, keeps its number, and isn't judged again.
+// A record with an outcome that the table doesn't have is named, keeps its number, and isn't judged
+// again.
 func TestRecordOfUnknownOutcome(t *testing.T) {
 	for name, spoil := range map[string]func(b *bench, r *Record) string{
 		"in the file's name": func(b *bench, r *Record) string {

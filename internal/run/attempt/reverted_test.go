@@ -8,7 +8,8 @@ import (
 	"greenlight/internal/run/testrun"
 )
 
-// What landed is complete whatever its file says, until a person reopens it through gl. Records of older versions have no gate's answers.
+// What landed is complete whatever its file says, until a person reopens it through gl. Records of
+// older versions have no gate's answers.
 func TestLanded(t *testing.T) {
 	record := func(change func(*Record)) *Record {
 		passed := 7
@@ -52,7 +53,8 @@ func TestLanded(t *testing.T) {
 	}
 }
 
-// What a stash brings back that an agent called complete, and that wasn't there when the attempt was judged, isn't done.
+// What a stash brings back that an agent called complete, and that wasn't there when the attempt
+// was judged, isn't done.
 func TestCalled(t *testing.T) {
 	left := plan.Mark{Status: "pending", Step: "tests"}
 	r := &Record{ID: Identity{Slice: "S-1", N: 1, Token: "T"}, Life: Life{Phase: plan.Settled}, Judged: Judgement{Outcome: outcome.Stalled, After: &left}, Place: Place{Lineage: 1}}

@@ -18,8 +18,8 @@ import (
 	"greenlight/internal/state/tracker"
 )
 
-// A spy is a tracker that takes a copy of the project before and after a slice's file is settled: what a kill there
-// would leave.
+// A spy is a tracker that takes a copy of the project before and after a slice's file is settled:
+// what a kill there would leave.
 type spy struct {
 	tracker.Tracker
 	copy func(when string)
@@ -141,7 +141,8 @@ func TestSettleTwice(t *testing.T) {
 	})
 }
 
-// killPoints settles the attempt of the project dir/start and returns the project as it was after each step.
+// killPoints settles the attempt of the project dir/start and returns the project as it was after
+// each step.
 func killPoints(t fataler, dir string, r *Record) map[string]string {
 	t.Helper()
 	stops := map[string]string{"start": filepath.Join(dir, "start")}
@@ -172,8 +173,8 @@ func copyOf(t fataler, dir, root string) string {
 	return to
 }
 
-// Somebody writes the slice after it was judged and before the judgement reached its file. While the claim is there,
-// what they wrote is judged; once it is gone, it stays.
+// Somebody writes the slice after it was judged and before the judgement reached its file. While
+// the claim is there, what they wrote is judged; once it is gone, it stays.
 func TestSettleAfterAChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, session string
@@ -217,7 +218,8 @@ func TestSettleTakenOver(t *testing.T) {
 	}
 }
 
-// The record under the attempt's number is another claim's: it is nobody's business but that claim's.
+// The record under the attempt's number is another claim's: it is nobody's business but that
+// claim's.
 func TestSettleLeavesAnothersRecord(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	mine := b.start(b.claim("S-1"))

@@ -100,7 +100,8 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// A record that a newer gl wrote, or that is damaged, is named and left as it is; the number is not given out again.
+// A record that a newer gl wrote, or that is damaged, is named and left as it is; the number is not
+// given out again.
 func TestForeignRecords(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none", "S-3": "pending/none"})
 	newer := b.claim("S-1")

@@ -10,8 +10,8 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Slices that fail early and in the same way, one after the other, stop the launching until a person lifts the hold. What ends
-// in another way, late, or well breaks the row.
+// Slices that fail early and in the same way, one after the other, stop the launching until a
+// person lifts the hold. What ends in another way, late, or well breaks the row.
 func TestIdenticalEarlyFailuresHold(t *testing.T) {
 	b := benchFor(t, nil)
 	end := func(slice string, o outcome.Outcome, detail string, after time.Duration) *plan.Hold {

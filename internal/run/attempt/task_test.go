@@ -24,7 +24,8 @@ func (b *bench) claimTask(t *Task) (r *Record, err error) {
 	return r, err
 }
 
-// An attempt that goes on with a task's work belongs to the same Work, whatever else of its kind runs.
+// An attempt that goes on with a task's work belongs to the same Work, whatever else of its kind
+// runs.
 func TestWorkOfATask(t *testing.T) {
 	b := newBench(t, t.TempDir(), map[string]string{"S-1": "pending/none"})
 	task := &Task{Name: "quick"}

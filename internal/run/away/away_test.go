@@ -27,8 +27,8 @@ import (
 	"greenlight/internal/workspace/git"
 )
 
-// The test binary is gl when it is called so: the scheduler, gates and the agents' commands are real
-// processes.
+// The test binary is gl when it is called so: the scheduler, gates and the agents' commands are
+// real processes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -421,7 +421,8 @@ if mkdir "$OUT/first" 2>/dev/null; then
 fi
 ` + works
 
-// The work of a worker that is revoked goes to another at once, and not to the one that was revoked just now.
+// The work of a worker that is revoked goes to another at once, and not to the one that was revoked
+// just now.
 func TestRevokedWorker(t *testing.T) {
 	testfiles.Slow(t)
 	f := newFarm(t, firstWaits)

@@ -41,7 +41,8 @@ func (k *keptTrees) discard(s *server) error {
 	return nil
 }
 
-// needless returns which of the lineages, by their names on workers, are over. What can't be told isn't.
+// needless returns which of the lineages, by their names on workers, are over. What can't be told
+// isn't.
 func needless(s *server, kept []string) map[string]bool {
 	over := map[string]bool{}
 	all, bad, err := s.trees.Lineages.All()

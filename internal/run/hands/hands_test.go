@@ -117,8 +117,8 @@ func (b *bench) job(commit, script string) *remote.Job {
 	return j
 }
 
-// tried is the attempt of jobs. Its number marks their processes, and another run of these tests may
-// go on beside this one.
+// tried is the attempt of jobs. Its number marks their processes, and another run of these tests
+// may go on beside this one.
 var tried = fmt.Sprint("S-1.1.", os.Getpid())
 
 func fence(lease int) remote.Fence { return remote.Fence{Attempt: tried, Lease: lease} }
@@ -403,7 +403,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What is trimmed is gone from the disk, what isn't is read back after a restart, and offsets go on.
+// What is trimmed is gone from the disk, what isn't is read back after a restart, and offsets go
+// on.
 func TestOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.log")
 	o, err := openOutput(path)

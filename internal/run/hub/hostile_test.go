@@ -516,8 +516,8 @@ func TestHostileRefs(t *testing.T) {
 	}
 }
 
-// Objects that git's checks refuse, that are too large, or whose history isn't complete are refused,
-// and the exchange and the project have nothing of them.
+// Objects that git's checks refuse, that are too large, or whose history isn't complete are
+// refused, and the exchange and the project have nothing of them.
 func TestHostileObjects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -652,7 +652,8 @@ func TestHugeObject(t *testing.T) {
 	}
 }
 
-// packOf returns a pack with one commit that begins so and has so many bytes, and the commit's name.
+// packOf returns a pack with one commit that begins so and has so many bytes, and the commit's
+// name.
 func packOf(t *testing.T, head string, size int) (id string, pack []byte) {
 	t.Helper()
 	var out bytes.Buffer

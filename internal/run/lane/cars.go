@@ -158,8 +158,8 @@ func (c *cars) atOnce() int {
 // mostBeds is the most worktrees of the queue, each for one run of the tests.
 const mostBeds = 32
 
-// several reports whether more than one entry is in the queue, or soon may be, and more than one may
-// be tested at once. A single entry needs no train.
+// several reports whether more than one entry is in the queue, or soon may be, and more than one
+// may be tested at once. A single entry needs no train.
 func (c *cars) several(ctx context.Context) (bool, error) {
 	live, _, err := c.project.Runs.Live()
 	entries, atWork := 0, false

@@ -80,8 +80,8 @@ func TestCarsWithTasks(t *testing.T) {
 	s.green("main")
 }
 
-// On a red base nothing is tested side by side, and what waits names the base; once a person has mended
-// it, all merges.
+// On a red base nothing is tested side by side, and what waits names the base; once a person has
+// mended it, all merges.
 func TestCarsOnARedBase(t *testing.T) {
 	testfiles.Slow(t)
 	s := newSite(t, sideBySide)
@@ -125,7 +125,8 @@ func TestCarsAfterUndo(t *testing.T) {
 	}
 }
 
-// A queue that another gl has begun, an older one or one with a note that this one can't read, goes on.
+// A queue that another gl has begun, an older one or one with a note that this one can't read, goes
+// on.
 func TestCarsGoOn(t *testing.T) {
 	testfiles.Slow(t)
 	for name, note := range map[string]string{
@@ -155,8 +156,8 @@ func TestCarsGoOn(t *testing.T) {
 	}
 }
 
-// A worktree for a car was set up for what is merged: a car whose manifests differ has setup run again
-// there, the first one, too.
+// A worktree for a car was set up for what is merged: a car whose manifests differ has setup run
+// again there, the first one, too.
 func TestCarsSetUpAgain(t *testing.T) {
 	testfiles.Slow(t)
 	s := newSite(t, strings.Replace(sideBySide, `"git": {`, `"git": {"setup": ["sh", "-c", "cp package.json installed"], `, 1))
@@ -176,8 +177,8 @@ func TestCarsSetUpAgain(t *testing.T) {
 	s.delivered()
 }
 
-// Until worktrees for more tests at once are set up, what waits is tested in the queue's own. Here setup
-// needs a run of the tests to get on, and the second run needs all of setup.
+// Until worktrees for more tests at once are set up, what waits is tested in the queue's own. Here
+// setup needs a run of the tests to get on, and the second run needs all of setup.
 func TestCarsPrepared(t *testing.T) {
 	testfiles.Slow(t)
 	out := t.TempDir()

@@ -225,8 +225,8 @@ func TestCarsKilledAnywhere(t *testing.T) {
 // measured is a project whose queue measures how many tests at once are best.
 const measured = `"git": {"isolation": "worktree", "commit_state": false}, "parallel": {"max": 8}, "test": {"command": "./test.sh", "parallel": "auto"}`
 
-// measuredBefore has an earlier worker have found that four at once are best, and made worktrees for
-// them. The arguments tell of runs beside others, as train.Measured's Vanished.
+// measuredBefore has an earlier worker have found that four at once are best, and made worktrees
+// for them. The arguments tell of runs beside others, as train.Measured's Vanished.
 func (s *site) measuredBefore(vanished ...bool) {
 	s.t.Helper()
 	list, err := json.Marshal(vanished)
@@ -247,8 +247,8 @@ func (s *site) heard(text string) bool {
 // needsPort is for test.extra: tests that fail if others run at the same time. Each run of a tree
 // that hasn't failed yet waits for another run until two failures have vanished, so that which runs
 // meet isn't left to chance. The queue ends a failed run's neighbors to repeat it alone, perhaps
-// after they have failed, too, and before it has seen that: only the first failure is sure to count.
-// The first %q is a directory of theirs, the second one runs/train.json.
+// after they have failed, too, and before it has seen that: only the first failure is sure to
+// count. The first %q is a directory of theirs, the second one runs/train.json.
 const needsPort = `tree=$(git rev-parse HEAD^{tree})
 cd %q
 exec 9>at.$$
@@ -348,8 +348,8 @@ func TestCarsMeasured(t *testing.T) {
 	}
 }
 
-// With nothing else in the queue or at work, one entry is tested as without the setting: in the queue's
-// own worktree.
+// With nothing else in the queue or at work, one entry is tested as without the setting: in the
+// queue's own worktree.
 func TestCarsOfOne(t *testing.T) {
 	s := newSite(t, measured)
 	s.measuredBefore()

@@ -82,8 +82,8 @@ func (r *Reader) Diff(ctx context.Context, id string) (*Diff, error) {
 	return r.diff(ctx, d)
 }
 
-// base returns the commit at which a slice's changes begin. What an unfinished merge has brought into
-// its worktree isn't the slice's own change.
+// base returns the commit at which a slice's changes begin. What an unfinished merge has brought
+// into its worktree isn't the slice's own change.
 func (r *Reader) base(ctx context.Context, d *Diff, l *worktree.Lineage) (string, error) {
 	newest, err := r.history.newest(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (r *Reader) diff(ctx context.Context, d *Diff) (*Diff, error) {
 	return d, err
 }
 
-// TestsDiff returns how a slice has changed its tests, and what was handed over with them, since the
-// hand-over: two trees, and the paths.
+// TestsDiff returns how a slice has changed its tests, and what was handed over with them, since
+// the hand-over: two trees, and the paths.
 func (r *Reader) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
 	lineage, err := r.repo.Lineages.Get(r.project.Key(), id)
 	if err != nil {

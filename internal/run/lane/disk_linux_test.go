@@ -66,7 +66,8 @@ func TestDiskFull(t *testing.T) {
 			}
 			testfiles.Put(t, disk, "ballast.off", "")
 			check(t, os.Remove(ballast))
-			// A process that was forked while fill had the file open keeps its blocks until it execs.
+			// A process that was forked while fill had the file open keeps its blocks until it
+			// execs.
 			testfiles.Until(t, "the disk has room again", func() bool {
 				var fs syscall.Statfs_t
 				check(t, syscall.Statfs(disk, &fs))

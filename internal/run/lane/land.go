@@ -756,8 +756,8 @@ func (m *merging) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	return passes, true, nil
 }
 
-// asLeft has the tree land that the agent left, or that a person accepted. Later changes stay on the
-// branch.
+// asLeft has the tree land that the agent left, or that a person accepted. Later changes stay on
+// the branch.
 func (m *merging) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.rec.Place.Tree, w.rec.Place.Tree; w.rec.Place.Tree == "" {
 		return nil

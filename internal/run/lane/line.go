@@ -141,7 +141,8 @@ func (l *line) isResolving(work string, planned func() (*plan.Plan, error)) bool
 	case last.ID.IsTask(): // only the process that started it continues it
 		return last.Life.LauncherLives()
 	}
-	// What it needs may have been taken back and be in the queue: the two would wait for each other.
+	// What it needs may have been taken back and be in the queue: the two would wait for each
+	// other.
 	p, err := planned()
 	if err != nil {
 		return false

@@ -276,8 +276,8 @@ func (q *Queue) DeliverAgain(ctx context.Context) error {
 	})
 }
 
-// Undo takes back a slice that has landed: it reverts the merge in the queue's branch, tests what is
-// left, and makes the slice pending again. With force it also does that if other finished slices
+// Undo takes back a slice that has landed: it reverts the merge in the queue's branch, tests what
+// is left, and makes the slice pending again. With force it also does that if other finished slices
 // need it, or the tests fail without it.
 func (q *Queue) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
 	err = q.whenFree(ctx, func(ctx context.Context, t *turn) error {

@@ -10,8 +10,8 @@ import (
 
 // Redo returns the commit at which the next attempt at a slice begins that was taken back: what new
 // work begins at, with the slice's earlier work on top, since merging its old branch wouldn't bring
-// that back. It is "" for any other slice, for one whose work goes on or that a person has
-// begin anew, and if the earlier work no longer fits. No ref has the commit before the slice's branch
+// that back. It is "" for any other slice, for one whose work goes on or that a person has begin
+// anew, and if the earlier work no longer fits. No ref has the commit before the slice's branch
 // does, so git holds it until then.
 func (r *Reader) Redo(ctx context.Context, id string) (string, error) {
 	rec, err := r.history.landingRecord(id)

@@ -18,9 +18,9 @@ type landing struct {
 
 func (n landing) commit() string { return n.commits[len(n.commits)-1] }
 
-// shape makes the commits by which the work lands, according to git.land. The tree is always the one
-// that was tested: if a rebase gives another one, say because of merges on the branch, the work is
-// squashed.
+// shape makes the commits by which the work lands, according to git.land. The tree is always the
+// one that was tested: if a rebase gives another one, say because of merges on the branch, the work
+// is squashed.
 func (m *merging) shape(ctx context.Context, w *work, trailers []git.Trailer) (landing, error) {
 	n := landing{as: m.project.Config.Git.Land}
 	if n.as == project.LandRebase {

@@ -8,8 +8,8 @@ import (
 	"greenlight/internal/run/attempt"
 )
 
-// A car behind others is called tested only if it is: its tests may not have begun, while others are
-// repeated alone.
+// A car behind others is called tested only if it is: its tests may not have begun, while others
+// are repeated alone.
 func TestSignOfACarBehindOthers(t *testing.T) {
 	car := train.Car{Entry: "b", Tip: train.Tip{Tree: "t"}, Ahead: []string{"a"}}
 	behind := func(verdict train.Verdict, runs ...*run) string {

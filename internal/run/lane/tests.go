@@ -235,8 +235,8 @@ func How(v *testrun.Verdict, limit time.Duration) string {
 	return "tests: " + v.How(plan.Age(limit))
 }
 
-// needsTest reports whether the merge has to be tested. If the target has changed only state, it has
-// the verdict of the queue's branch.
+// needsTest reports whether the merge has to be tested. If the target has changed only state, it
+// has the verdict of the queue's branch.
 func (b *bench) needsTest(ctx context.Context, a *ahead) (bool, error) {
 	if !b.commands.conf.Config.Test.Command.IsSet() {
 		return false, nil

@@ -342,8 +342,8 @@ func (e *conflictError) Error() string {
 		e.slice, some(e.paths), advice)
 }
 
-// laterWork lists the work that was merged after a commit, changes any of the paths and wasn't taken
-// back, the newest first.
+// laterWork lists the work that was merged after a commit, changes any of the paths and wasn't
+// taken back, the newest first.
 func (un *undoing) laterWork(ctx context.Context, commit, base string, paths []string) ([]string,
 	error) {
 	landings, err := git.Landings(ctx, un.repo.Git.Common, commit, base)

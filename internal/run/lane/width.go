@@ -45,8 +45,8 @@ func (w *width) follow() {
 // measures reports whether the width is found by measuring.
 func (w *width) measures() bool { return w.commands.conf.Config.Test.Parallel == 0 }
 
-// alone reports whether failed tests are repeated alone. A number in the setting says that tests can
-// run side by side, which counts once some have passed that way.
+// alone reports whether failed tests are repeated alone. A number in the setting says that tests
+// can run side by side, which counts once some have passed that way.
 func (w *width) alone() bool { return w.measures() || !w.gauge.Proven() }
 
 // wanted returns how many tests should run at once.
@@ -57,8 +57,8 @@ func (w *width) wanted() int {
 	return w.commands.conf.Config.Test.Parallel
 }
 
-// atOnce returns how many tests may run at once now. A measured width counts only worktrees that are
-// set up: until then, testing one at a time is at least as fast as waiting for setup.
+// atOnce returns how many tests may run at once now. A measured width counts only worktrees that
+// are set up: until then, testing one at a time is at least as fast as waiting for setup.
 func (w *width) atOnce() int {
 	if w.measures() {
 		return max(1, w.beds.ready(w.wanted()))
@@ -66,7 +66,8 @@ func (w *width) atOnce() int {
 	return w.wanted()
 }
 
-// prepare sets up the worktrees that are wanted and missing, if enough entries wait for that to pay.
+// prepare sets up the worktrees that are wanted and missing, if enough entries wait for that to
+// pay.
 func (w *width) prepare(ctx context.Context, waiting int) {
 	if w.measures() && waiting > 1 {
 		w.beds.prepare(ctx, w.wanted())

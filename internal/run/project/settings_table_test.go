@@ -10,8 +10,8 @@ import (
 	"greenlight/internal/base/trust"
 )
 
-// Every setting has a line of text that fits a screen of 80 columns, and an example that it accepts.
-// Those that a person must allow are those that trust is about.
+// Every setting has a line of text that fits a screen of 80 columns, and an example that it
+// accepts. Those that a person must allow are those that trust is about.
 func TestSettingsAreExplained(t *testing.T) {
 	const columns = 74 // behind the indent
 	guarded := map[string]bool{}

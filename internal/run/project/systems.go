@@ -101,8 +101,8 @@ func Keeper(rel string) string {
 	return ""
 }
 
-// GSDCommand returns a slash command of GSD as it is installed for the project at root or the person:
-// /gsd-name, or in older installations /gsd:name.
+// GSDCommand returns a slash command of GSD as it is installed for the project at root or the
+// person: /gsd-name, or in older installations /gsd:name.
 func GSDCommand(root, name string, getenv func(string) string) string {
 	return gsd.Slash(root, name, getenv)
 }

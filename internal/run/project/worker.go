@@ -33,7 +33,8 @@ type queueWorkers struct {
 // is tested first. An attempt that waits for another reason keeps that.
 func (w queueWorkers) tell(a *plan.Attempt, r *attempt.Record) {
 	waits := a.Landing == attempt.InQueue
-	// while the launcher lives, the locks aren't probed: that would disturb processes that take them
+	// while the launcher lives, the locks aren't probed: that would disturb processes that take
+	// them
 	a.Idle = !r.Life.LauncherLives() && !w.works()
 	switch branch := w.runs.Control.QueueWork(); {
 	case a.Idle && (waits || r.Landing != nil && r.Landing.Step != ""):

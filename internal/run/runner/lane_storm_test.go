@@ -17,8 +17,9 @@ import (
 
 // farmer is an agent that puts its slice into a list, with a file of its own: in the first line,
 // where it conflicts with all others that do so, or, if the list has rows, mostly in its own row,
-// where it merges with all others. It resolves the conflict when it is handed one, line by line, and
-// then what is wrong in the list: a slice that was taken back and landed again may be in it twice.
+// where it merges with all others. It resolves the conflict when it is handed one, line by line,
+// and then what is wrong in the list: a slice that was taken back and landed again may be in it
+// twice.
 const farmer = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"

@@ -98,8 +98,8 @@ func (p *gitPerson) loud(format string, a ...any) {
 
 func (p *gitPerson) pause() { time.Sleep(time.Duration(p.random.IntN(500)) * time.Millisecond) }
 
-// git runs git, again while another holds the lock of what it needs. A lock that stays is one that a
-// killed gl has left, which the next gl that delivers removes: the person has one do so.
+// git runs git, again while another holds the lock of what it needs. A lock that stays is one that
+// a killed gl has left, which the next gl that delivers removes: the person has one do so.
 func (p *gitPerson) git(dir string, args ...string) error {
 	for again := 0; ; again++ {
 		out, err := p.unlessLocked(dir, args)

@@ -29,8 +29,8 @@ type Config struct {
 	Pace     Pace
 	Output   Output
 	Signals  <-chan os.Signal // each one ends the run
-	// Stop watches for gl stop --all from when the command began to wait, which people see before the
-	// run begins; nil to watch from when the run begins.
+	// Stop watches for gl stop --all from when the command began to wait, which people see before
+	// the run begins; nil to watch from when the run begins.
 	Stop *attempt.StopWatch
 }
 

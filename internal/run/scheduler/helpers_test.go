@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 
 var check, until = testfiles.Check, testfiles.Until
 
-// run goes through the run to its end. It fails the test where nothing is launched and nothing ends for
-// too long: how long the whole takes depends on the machine.
+// run goes through the run to its end. It fails the test where nothing is launched and nothing ends
+// for too long: how long the whole takes depends on the machine.
 func run(t testing.TB, cfg scheduler.Config) *scheduler.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())

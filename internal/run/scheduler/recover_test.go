@@ -54,8 +54,9 @@ func tries(cfg *scheduler.Config, name string) *int {
 	return n
 }
 
-// A settled record that can't be used is named, and its attempt isn't settled anew: that once started
-// one recovery after the other, without a pause. Its slice is left alone, and the rest is built.
+// A settled record that can't be used is named, and its attempt isn't settled anew: that once
+// started one recovery after the other, without a pause. Its slice is left alone, and the rest is
+// built.
 func TestDrainUnusableRecord(t *testing.T) {
 	t.Parallel()
 	unknown := func(r *attempt.Record) []byte {

@@ -65,7 +65,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// What a stranger's manifests say becomes a command line that a person is asked about: it is one of gl's own.
+// What a stranger's manifests say becomes a command line that a person is asked about: it is one of
+// gl's own.
 func FuzzDetect(f *testing.F) {
 	f.Add("package.json", `{"scripts": {"test": "vitest"}, "packageManager": "pnpm@9"}`)
 	f.Add("package.json", `{"scripts": {"test": 1}, "packageManager": "x; rm -rf ~"}`)

@@ -37,7 +37,8 @@ func TestLull(t *testing.T) {
 	}
 }
 
-// However ticks come, the count is never more than the time since the last jump, nor than two spacings a tick.
+// However ticks come, the count is never more than the time since the last jump, nor than two
+// spacings a tick.
 func TestLullNeverRunsAhead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLull(time.Second)

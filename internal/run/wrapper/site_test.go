@@ -40,8 +40,8 @@ type site struct {
 	agent agent.Agent
 }
 
-// prelude gives the scripts words: "set KEY VALUE" writes the slice's file as an agent with an editor would, "ran" leaves
-// a trace that the agent ran.
+// prelude gives the scripts words: "set KEY VALUE" writes the slice's file as an agent with an
+// editor would, "ran" leaves a trace that the agent ran.
 const prelude = `
 dir=$GREENLIGHT_ROOT/.greenlight
 set_() { sed "s/^$1:.*/$1: $2/" "$dir/slices/$GL_SLICE.md" > "$dir/slices/.$$.tmp" && mv "$dir/slices/.$$.tmp" "$dir/slices/$GL_SLICE.md"; }
@@ -197,7 +197,8 @@ func (s *site) log(r *attempt.Record) string {
 	return string(data)
 }
 
-// bearers are the processes that have the attempt's token in their environment: its agent and what that has started.
+// bearers are the processes that have the attempt's token in their environment: its agent and what
+// that has started.
 func bearers(t testing.TB, token string) (pids []string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -40,7 +40,8 @@ func rounds(normal int) int {
 	return normal / 3
 }
 
-// clean is what the next gl does about an attempt whose wrapper was killed and whose launcher is gone, too.
+// clean is what the next gl does about an attempt whose wrapper was killed and whose launcher is
+// gone, too.
 func (s *site) clean(r *attempt.Record) *attempt.Record {
 	s.t.Helper()
 	settler := s.Settler()
@@ -62,8 +63,8 @@ func (s *site) clean(r *attempt.Record) *attempt.Record {
 	return final
 }
 
-// A wrapper is killed at any instant between its start and the middle of its agent's work. No agent ever runs that isn't
-// on record, and none outlives the recovery.
+// A wrapper is killed at any instant between its start and the middle of its agent's work. No agent
+// ever runs that isn't on record, and none outlives the recovery.
 func TestWrapperKilledEarly(t *testing.T) {
 	s := newSite(t, "", "ran; set_ step tests; sleep 600 & exec sleep 600")
 	seed := rand.Uint64()
@@ -116,8 +117,8 @@ func (s *site) reset(id string) {
 	check(s.t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "slices", id+".md"), []byte(text), 0o644))
 }
 
-// A wrapper is killed around its agent's end and while it settles. Whatever it had done, the slice ends as complete,
-// stalled or failed says, and the attempt is settled once.
+// A wrapper is killed around its agent's end and while it settles. Whatever it had done, the slice
+// ends as complete, stalled or failed says, and the attempt is settled once.
 func TestWrapperKilledLate(t *testing.T) {
 	s := newSite(t, "", `case $GL_SLICE in
 S-2) set_ status complete; result;;
@@ -142,7 +143,8 @@ esac; ran`)
 		want := map[string]plan.Mark{
 			"S-2": {Status: "complete", Step: "none"}, "S-3": {Status: "tests", Step: "none"}, "S-4": {Status: "failed", Step: "none"},
 		}[id]
-		// Nobody saw its exit code: its result, if that had reached the log, says success, and else it says nothing.
+		// Nobody saw its exit code: its result, if that had reached the log, says success, and else
+		// it says nothing.
 		crashed := id == "S-4" && (final.Judged.Outcome == outcome.Stalled || final.Judged.Outcome == outcome.Crashed)
 		if crashed {
 			want.Status = "in_progress"
@@ -156,8 +158,9 @@ esac; ran`)
 	}
 }
 
-// A task's wrapper is killed at any instant, where there is no project. It has done its task if its agent's result is in
-// the log, else it has crashed; a claim that didn't start leaves nothing. Nothing but runs is ever written.
+// A task's wrapper is killed at any instant, where there is no project. It has done its task if its
+// agent's result is in the log, else it has crashed; a claim that didn't start leaves nothing.
+// Nothing but runs is ever written.
 func TestTaskKilledAnywhere(t *testing.T) {
 	root := t.TempDir()
 	pr, err := project.OpenRuns(root)

@@ -23,8 +23,8 @@ import (
 
 func TestWrapper(t *testing.T) {
 	t.Parallel()
-	// An agent that is to be ended hangs for good, so how short its time is doesn't matter. One that is to go on in time
-	// must be able to on a busy machine.
+	// An agent that is to be ended hangs for good, so how short its time is doesn't matter. One
+	// that is to go on in time must be able to on a busy machine.
 	const silent = `"silent_minutes": 0.05, "tool_minutes": 0.1`
 	const grace = `"result_grace_seconds": 0.2`
 	const long = `"result_grace_seconds": 2`
@@ -90,7 +90,8 @@ func TestTaskWaitsForItsBackground(t *testing.T) {
 	}
 }
 
-// What the agent is given: its place, its identity, no input, and no mark of a session it could be nested in.
+// What the agent is given: its place, its identity, no input, and no mark of a session it could be
+// nested in.
 func TestWrapperEnvironment(t *testing.T) {
 	t.Setenv("CLAUDECODE", "1")
 	t.Setenv("GL_SESSION", "the caller's")
@@ -225,7 +226,8 @@ func TestWrapperLate(t *testing.T) {
 	}
 }
 
-// The claim is lost between the wrapper's first look and its start: the gate is all that there ever was.
+// The claim is lost between the wrapper's first look and its start: the gate is all that there ever
+// was.
 func TestWrapperLosesTheRace(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "ran")
@@ -267,8 +269,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A wrapper that can't be reached any more is not waited for without end: its agent is ended and it is settled by the
-// one who stops it.
+// A wrapper that can't be reached any more is not waited for without end: its agent is ended and it
+// is settled by the one who stops it.
 func TestStopDeafWrapper(t *testing.T) {
 	testfiles.Slow(t)
 	if testing.Short() {

@@ -448,8 +448,9 @@ func BenchmarkFirstFrame(b *testing.B) {
 	}
 }
 
-// A slice in the merge queue says where it is there and since when, and its text is worth more than the
-// name of its agent. While that goes on and nothing is ready, "no run" would say that it doesn't.
+// A slice in the merge queue says where it is there and since when, and its text is worth more than
+// the name of its agent. While that goes on and nothing is ready, "no run" would say that it
+// doesn't.
 func TestBoardShowsTheTrain(t *testing.T) {
 	b := fixture(0, func(s *plan.Snapshot) {
 		a := s.Attempts["S-4"]

@@ -19,8 +19,9 @@ import (
 	"greenlight/internal/show/report"
 )
 
-// inspect runs in the page, once it is loaded, and leaves what it finds in the title, where --dump-dom shows it. It checks what axe-core
-// calls image-alt, svg-img-alt, color-contrast, scrollable-region-focusable, duplicate-id, heading-order, link-name and region.
+// inspect runs in the page, once it is loaded, and leaves what it finds in the title, where
+// --dump-dom shows it. It checks what axe-core calls image-alt, svg-img-alt, color-contrast,
+// scrollable-region-focusable, duplicate-id, heading-order, link-name and region.
 const inspect = `
 const rgb = c => c.match(/[\d.]+/g).map(Number);
 const lum = ([r, g, b]) => { const f = v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4 }; return .2126 * f(r) + .7152 * f(g) + .0722 * f(b) };
@@ -60,8 +61,8 @@ type found struct {
 	Dark       bool
 }
 
-// The page in a real browser: in both color schemes, on a phone, with 300 attempts, and with nothing but itself to load. GREENLIGHT_SHOTS
-// names a directory for pictures of it.
+// The page in a real browser: in both color schemes, on a phone, with 300 attempts, and with
+// nothing but itself to load. GREENLIGHT_SHOTS names a directory for pictures of it.
 func TestPageInChromium(t *testing.T) {
 	if !testfiles.Long() {
 		t.Skip("the browser runs in make pages")

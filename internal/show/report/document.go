@@ -32,8 +32,8 @@ type Document struct {
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
 	// why nothing goes on, or the tests fail on what was merged: ID is then "tests", "run" or
-	// "project"; why done work isn't in the target yet, and what has happened to the target: ID is the
-	// target, or the slice that waits in the merge queue while no gl works on that
+	// "project"; why done work isn't in the target yet, and what has happened to the target: ID is
+	// the target, or the slice that waits in the merge queue while no gl works on that
 	Queue   []Item   `json:"queue"`
 	Unheard []Item   `json:"unheard"` // complete, with unread messages of a person
 	Landed  []Landed `json:"landed"`  // or done without a merge queue
@@ -199,7 +199,8 @@ type Node struct {
 type Forecast struct {
 	Ready   []string `json:"ready"`
 	Seconds *float64 `json:"seconds"` // until nothing more can be done; null for unknown
-	// the same in words, with what isn't included: "about 12m, not counting 1 failed"; "" for unknown
+	// the same in words, with what isn't included: "about 12m, not counting 1 failed"; "" for
+	// unknown
 	Left string `json:"left"`
 	// slices that aren't included: they wait for a person, or for slices that do
 	Without []string `json:"without"`

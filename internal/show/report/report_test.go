@@ -30,8 +30,8 @@ var began = time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 
 const secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 
-// night is a bad one: of so many slices most are done, some failed, one waits, and the rest is blocked by these. The night before
-// had one run with two attempts.
+// night is a bad one: of so many slices most are done, some failed, one waits, and the rest is
+// blocked by these. The night before had one run with two attempts.
 func night(slices int) report.Input {
 	now := began.Add(9 * time.Hour)
 	s := &plan.Snapshot{Noun: plan.Slice, Root: "/home/you/<shop>", Attempts: map[string]*plan.Attempt{}, Used: map[string]int{}}
@@ -185,8 +185,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What a person reads first comes first, in each form: what to do, what was merged, what failed, and then the figures and pictures.
-// Each line leads to its record.
+// What a person reads first comes first, in each form: what to do, what was merged, what failed,
+// and then the figures and pictures. Each line leads to its record.
 func TestOrderAndLinks(t *testing.T) {
 	d := report.New(night(24))
 	for form, text := range map[string]string{"html": html(t, d), "markdown": markdown(t, d)} {
@@ -232,7 +232,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// What was taken back isn't completed, and the report says when it was taken back, and in whose words.
+// What was taken back isn't completed, and the report says when it was taken back, and in whose
+// words.
 func TestTakenBack(t *testing.T) {
 	in := night(12)
 	before := report.New(in)
@@ -353,8 +354,8 @@ func TestEmptyTakesALine(t *testing.T) {
 	}
 }
 
-// A project in which nothing has run has a report, and it says so.
-// What a person said and nobody has read is listed for this night, not for the one before, and not of a slice that is open again.
+// A project in which nothing has run has a report, and it says so. What a person said and nobody
+// has read is listed for this night, not for the one before, and not of a slice that is open again.
 func TestUnheard(t *testing.T) {
 	in := night(24)
 	at := began.Add(-23 * time.Hour)
@@ -429,7 +430,8 @@ var (
 	ids     = regexp.MustCompile(`\sid="([^"]*)"`)
 )
 
-// The page is well formed, reaches for nothing outside, names its pictures, and has no text of others as markup, nor a secret.
+// The page is well formed, reaches for nothing outside, names its pictures, and has no text of
+// others as markup, nor a secret.
 func TestPage(t *testing.T) {
 	text := html(t, report.New(night(24)))
 	if m := reaches.FindString(text); m != "" {
@@ -519,7 +521,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// A night of 300 attempts is a page that any browser opens at once. How long that takes is in the log of TestPageInChromium.
+// A night of 300 attempts is a page that any browser opens at once. How long that takes is in the
+// log of TestPageInChromium.
 func TestLargePageIsSmall(t *testing.T) {
 	const most = 512 << 10
 	d := report.New(night(300))
@@ -544,7 +547,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Work that removed tests comes first, with what a person approved. Where the run of the tests told no number, the column isn't empty.
+// Work that removed tests comes first, with what a person approved. Where the run of the tests told
+// no number, the column isn't empty.
 func TestTestsRemovedComeFirst(t *testing.T) {
 	in := night(24)
 	gone := in.Facts.Records["S-6"][0]
@@ -569,8 +573,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// The report says how long the run waited for the merge queue alone, how many test runs went on side by
-// side, and what was set aside for which reason.
+// The report says how long the run waited for the merge queue alone, how many test runs went on
+// side by side, and what was set aside for which reason.
 func TestMerging(t *testing.T) {
 	in := report.Input{Now: began.Add(time.Hour), Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}),
 		Facts: view.Facts{Records: map[string][]*attempt.Record{}}}

@@ -57,8 +57,8 @@ func TestHangOfAnyText(t *testing.T) {
 	})
 }
 
-// A screen shows every group that has items, is never wider than the terminal, and keeps ids, causes and commands as far as there
-// is room.
+// A screen shows every group that has items, is never wider than the terminal, and keeps ids,
+// causes and commands as far as there is room.
 func TestScreen(t *testing.T) {
 	now := time.Now()
 	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{

@@ -8,8 +8,8 @@ import (
 )
 
 // Left returns how long the rest of a plan is likely to take, and what isn't included: "about 12m,
-// not counting 1 failed, 3 blocked". With a silent agent, whose progress is unknown, it is "at least
-// about 12m".
+// not counting 1 failed, 3 blocked". With a silent agent, whose progress is unknown, it is "at
+// least about 12m".
 func Left(p *plan.Plan, left time.Duration, now time.Time) string {
 	text := "about " + plan.Age(left)
 	for _, id := range p.Lists.Running {

@@ -129,8 +129,8 @@ type Row struct {
 	Step     string   // of a running or merging item
 	Attempts int      // used up
 	Started  time.Time
-	// last event of a running attempt, or since when one is where it is in the merge queue; zero for
-	// unknown
+	// last event of a running attempt, or since when one is where it is in the merge queue; zero
+	// for unknown
 	Heard    time.Time
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
 	Tests    string         // "3 new tests", "3 tests reported"; "" for none or unknown
@@ -154,7 +154,8 @@ func (r *Row) Age(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// AgeText returns the age in words: "4s ago", or "for 4s" of one in the merge queue; "" for unknown.
+// AgeText returns the age in words: "4s ago", or "for 4s" of one in the merge queue; "" for
+// unknown.
 func (r *Row) AgeText(now time.Time) string {
 	switch age, ok := r.Age(now); {
 	case !ok:

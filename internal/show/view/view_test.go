@@ -91,7 +91,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// Where there isn't room for all counts, what a person can do nothing about goes first, and what needs them stays whole.
+// Where there isn't room for all counts, what a person can do nothing about goes first, and what
+// needs them stays whole.
 func TestFit(t *testing.T) {
 	c := view.Counts{Total: 40, Done: 22, Running: 3, Merging: 1, Failed: 5, NeedsYou: 3, Undelivered: 2, InReview: 4}
 	hold := &plan.Hold{Until: now.Add(time.Hour).Local()}
@@ -114,7 +115,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// What work changes is shown as long as somebody looks: the last look at what has landed since was at something else.
+// What work changes is shown as long as somebody looks: the last look at what has landed since was
+// at something else.
 func TestDiffs(t *testing.T) {
 	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
 	m := view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-1": {}, "S-2": {Files: 1, Added: 3}}}, now)
@@ -130,7 +132,8 @@ func TestDiffs(t *testing.T) {
 	}
 }
 
-// An agent that has said nothing for a minute is shown as silent, without an end; one that waits for a tool is shown with the tool and its end.
+// An agent that has said nothing for a minute is shown as silent, without an end; one that waits
+// for a tool is shown with the tool and its end.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct {
 		quiet time.Duration

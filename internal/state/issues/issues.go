@@ -311,7 +311,8 @@ func (r *reader) hints(text string, known func(id string) bool) []string {
 	return ids
 }
 
-// id returns the id that a reference in a text means, "GH-12" for "#12", and whether it is a number.
+// id returns the id that a reference in a text means, "GH-12" for "#12", and whether it is a
+// number.
 func (r *reader) id(ref string) (id string, numbered bool) {
 	ref = strings.TrimRight(ref, "._-")
 	if n := number().FindStringSubmatch(ref); n != nil {

@@ -77,8 +77,8 @@ const (
 	Queued   Kind = "queued"  // a slice entered the merge queue
 	Merge    Kind = "merge"   // the merge queue merged a slice, or met a conflict
 	Verdict  Kind = "verdict" // the tests were run on a tree
-	// an entry of the merge queue was set aside: those behind it are tested without it; reason tells
-	// why, in words
+	// an entry of the merge queue was set aside: those behind it are tested without it; reason
+	// tells why, in words
 	SetAside    Kind = "set_aside"
 	Undone      Kind = "undone"      // a person undid a merge
 	Landed      Kind = "landed"      // a slice was merged
@@ -89,7 +89,8 @@ const (
 	Said        Kind = "said"    // a person sent a message to a slice's agent
 	Heard       Kind = "heard"   // and the agent of an attempt received it
 	Unheard     Kind = "unheard" // and no agent will receive it: the work is done
-	// a worker has work of an attempt that no longer counts; gl has kept it under the branch, or reason tells why not
+	// a worker has work of an attempt that no longer counts; gl has kept it under the branch, or
+	// reason tells why not
 	LateWork Kind = "late_work"
 	// gl began to notify a person of a transition; reason is its kind
 	Notified Kind = "notified"
@@ -135,7 +136,8 @@ type Event struct {
 	SecurityTests *int `json:"security_tests,omitempty"`
 	Failing       *int `json:"failing,omitempty"`
 
-	// of the attempt; of a verdict: green or red; set_aside: conflict, failed, again, person or base
+	// of the attempt; of a verdict: green or red; set_aside: conflict, failed, again, person or
+	// base
 	Outcome string `json:"outcome,omitempty"`
 	Detail  string `json:"detail,omitempty"` // a short explanation
 	// as reported by agents: of the attempt; of all that ended during the run; missing if

@@ -90,8 +90,8 @@ func (v *view) body(it plan.Item) string {
 	return b.String()
 }
 
-// describe returns a line for each slice with its name: "S-26: Accounts". A status here would be that
-// of now, for good.
+// describe returns a line for each slice with its name: "S-26: Accounts". A status here would be
+// that of now, for good.
 func (v *view) describe(ids []string) []string {
 	told := v.warnings // other callers report these
 	defer func() { v.warnings = told }()

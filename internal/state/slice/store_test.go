@@ -84,7 +84,8 @@ func TestClaimAndSettle(t *testing.T) {
 	}
 }
 
-// A file that calls the slice done, and comes back after it was looked at, keeps the claim whose word that is.
+// A file that calls the slice done, and comes back after it was looked at, keeps the claim whose
+// word that is.
 func TestSettleAfterAStash(t *testing.T) {
 	root := project(t, map[string]string{"slices/a.md": "---\nid: a\nstatus: implementing\nstep: implementing\nsession: tok\n---\n"})
 	back := "---\nid: a\nstatus: complete\nstep: complete\nsession: tok\n---\n"

@@ -100,7 +100,8 @@ func TestQueued(t *testing.T) {
 	}
 }
 
-// A red or conflicting attempt is lost unless a later one on its branch puts it right. What failed otherwise stays a failure.
+// A red or conflicting attempt is lost unless a later one on its branch puts it right. What failed
+// otherwise stays a failure.
 func TestLost(t *testing.T) {
 	for _, c := range []struct {
 		tried []Tried

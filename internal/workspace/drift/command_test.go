@@ -38,8 +38,8 @@ func TestCommandNamesNewFile(t *testing.T) {
 	}
 }
 
-// What a program reads by default, and what that runs, is asked about where it changes what the test
-// command does, and nowhere else.
+// What a program reads by default, and what that runs, is asked about where it changes what the
+// test command does, and nowhere else.
 func TestCommandRunsChangedFile(t *testing.T) {
 	const makefile = ".PHONY: test\nFLAGS = -v\ntest: unit\n\tgo vet\nunit:\n\tgo test $(FLAGS)\nclean:\n\trm -r x\n"
 	const scripts = `{"scripts": {"test": "sh run.sh", "build": "tsc"}}`

@@ -130,8 +130,8 @@ func TestCoreSetting(t *testing.T) {
 	}
 }
 
-// Where nothing can be a repository, git isn't asked for the place of a directory, nor for files and
-// commits there. It is asked below anything that could be one.
+// Where nothing can be a repository, git isn't asked for the place of a directory, nor for files
+// and commits there. It is asked below anything that could be one.
 func TestNowhere(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	asked := filepath.Join(bin, "asked")

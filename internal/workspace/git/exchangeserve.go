@@ -57,8 +57,9 @@ func (x Exchange) ServePush(ctx context.Context, conn io.ReadWriter, ref string,
 	})
 }
 
-// allocLimit ends a git that would take as much memory at once: a commit of a few kilobytes in a pack
-// may say that it has gigabytes. Files of more than core.bigFileThreshold aren't held in memory.
+// allocLimit ends a git that would take as much memory at once: a commit of a few kilobytes in a
+// pack may say that it has gigabytes. Files of more than core.bigFileThreshold aren't held in
+// memory.
 const allocLimit = "GIT_ALLOC_LIMIT=256m"
 
 // A server is git serving one connection.

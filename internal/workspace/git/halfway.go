@@ -19,8 +19,8 @@ import (
 const delivering = "gl-delivering"
 
 // announce records that git merge is about to replace files. If one is in its way it doesn't: then
-// git changes nothing, and what is there is the person's. Paths that are staged for the merge aren't
-// in the way.
+// git changes nothing, and what is there is the person's. Paths that are staged for the merge
+// aren't in the way.
 func (p place) announce(
 	ctx context.Context, from, to string, list, staged []change,
 ) (free bool, err error) {
@@ -52,7 +52,8 @@ func (p place) noteDelivery(from, to string) error {
 
 // begin announces a merge, and returns what it needs staged: where the index already has what the
 // merge brings, and the file is as before, git merge would leave that file alone, and to the person
-// it would look as if they had taken back what was merged. Those become as before in the index, too.
+// it would look as if they had taken back what was merged. Those become as before in the index,
+// too.
 func (p place) begin(ctx context.Context, common, from, to string, list []change) ([]change,
 	error) {
 	free, err := p.announce(ctx, from, to, list, nil)

@@ -115,8 +115,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// A checkout follows whatever is killed meanwhile, also one whose index a git stash pop has made that
-// of HEAD.
+// A checkout follows whatever is killed meanwhile, also one whose index a git stash pop has made
+// that of HEAD.
 func TestSettleKilledAnywhere(t *testing.T) {
 	testfiles.Slow(t)
 	t.Parallel()

@@ -200,9 +200,9 @@ esac
 	}
 }
 
-// A git of the person's that has the lock when gl looks, as git stash pop after the checkout, has it
-// for an instant: gl looks again, and doesn't leave the checkout to what they do next. Here it takes
-// the lock when gl asks about a commit of an earlier gl.
+// A git of the person's that has the lock when gl looks, as git stash pop after the checkout, has
+// it for an instant: gl looks again, and doesn't leave the checkout to what they do next. Here it
+// takes the lock when gl asks about a commit of an earlier gl.
 func TestFastForwardMeetsALock(t *testing.T) {
 	asked := strings.Repeat("5", 40)
 	b, from, to := onSide(t, "git checkout -q master; echo "+asked+" >.git/"+committing)

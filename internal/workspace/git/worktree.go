@@ -137,9 +137,9 @@ type Linked struct {
 	Lock  string // the reason for which it is locked, "" for none
 }
 
-// LockReason is the reason with which gl locks its worktrees in git, so that git never removes them.
-// It is stored in the repository's git directory, which a clone doesn't bring, and where an agent in
-// a sandbox can't change it, so it tells gl's worktrees from a person's.
+// LockReason is the reason with which gl locks its worktrees in git, so that git never removes
+// them. It is stored in the repository's git directory, which a clone doesn't bring, and where an
+// agent in a sandbox can't change it, so it tells gl's worktrees from a person's.
 func LockReason(path string) string { return "in use by gl: " + path }
 
 // IsOurs reports whether gl has made the worktree, and where.

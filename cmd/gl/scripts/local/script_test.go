@@ -1,5 +1,5 @@
-// Package local has the scripts of commands that start no agent: state, status, settings, doctor, and
-// the sibling systems.
+// Package local has the scripts of commands that start no agent: state, status, settings, doctor,
+// and the sibling systems.
 package local
 
 import (

@@ -1,4 +1,5 @@
-// Package slice has the scripts of gl slice: what it starts, in which order, and how each agent ends.
+// Package slice has the scripts of gl slice: what it starts, in which order, and how each agent
+// ends.
 package slice
 
 import (

@@ -432,8 +432,8 @@ func broken(s *subject, name string, damage func(t testing.TB, root string), cla
 	}
 }
 
-// inParallel runs a case on a fresh project of its own, beside others: some formats wait before they
-// call a file broken.
+// inParallel runs a case on a fresh project of its own, beside others: some formats wait before
+// they call a file broken.
 func (s *subject) inParallel(name string, run func(s *subject)) {
 	s.t.Run(name, func(t *testing.T) {
 		t.Parallel()
