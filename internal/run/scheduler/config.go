@@ -87,6 +87,8 @@ type Builders struct {
 type Pace struct {
 	Interval time.Duration // between two looks if no event comes
 	Stagger  time.Duration // between two launches
+	// after which a claim that failed is tried again; nil for claimPauses
+	ClaimAgain []time.Duration
 }
 
 // Output is where a run tells what happens.

@@ -237,7 +237,8 @@ func (s *scheduler) candidates() []string {
 	}
 	roster := &s.supervisor.roster
 	barred := func(id string) bool {
-		return s.turns.excluded[id] || roster.isOpen(id) || !scope.Force && roster.needsOpen(p, id)
+		return s.turns.excluded[id] || s.refused.waits(id, time.Now()) || roster.isOpen(id) ||
+			!scope.Force && roster.needsOpen(p, id)
 	}
 	if scope.IDs == nil {
 		return slices.DeleteFunc(slices.Clone(p.Lists.Ready), func(id string) bool {
@@ -367,11 +368,10 @@ func (s *scheduler) claimSome(
 			continue
 		}
 		if err != nil {
-			// A slice whose file can't be written is no reason to stop the others.
-			s.turns.exclude(id)
-			r.warn("%s can't be claimed: %v", id, err)
+			s.refuse(id, err, r)
 			continue
 		}
+		delete(s.refused.slices, id)
 		if st := p.State(id); st != nil && st.Stale {
 			r.warn("%s: taken over", st.ClaimText(time.Now()))
 		}
@@ -380,6 +380,19 @@ func (s *scheduler) claimSome(
 		allotment.Launched(i)
 	}
 	return claimed, nil
+}
+
+// refuse takes in that a slice can't be claimed. If its file can't be written, that is no reason to
+// stop the others.
+func (s *scheduler) refuse(id string, err error, r *Report) {
+	first := s.refused.slices[id].times == 0
+	switch again := s.refused.again(id, time.Now()); {
+	case !again:
+		s.turns.exclude(id)
+		r.warn("%s can't be claimed: %v", id, err)
+	case first:
+		r.warn("%s can't be claimed, trying again: %v", id, err)
+	}
 }
 
 // Start: without the lock. The wrapper needs no other process from here on.

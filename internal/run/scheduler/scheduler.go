@@ -32,6 +32,7 @@ type scheduler struct {
 	permissions *permissions
 	claimer     claimer
 	removed     removed
+	refused     refused
 
 	queueJobs *queueJobs
 	foresight *foresight
@@ -86,7 +87,7 @@ func newScheduler(ctx context.Context, cfg Config, c *chronicle) *scheduler {
 		cfg: cfg, leadership: l, turns: t, stateFile: f, chronicle: c,
 		picture:     newPicture(cfg.Scope),
 		supervisor:  newSupervisor(ctx, &cfg, l, t, f),
-		permissions: newPermissions(&cfg), claimer: claimer{&cfg}, removed: removed{},
+		permissions: newPermissions(&cfg), claimer: claimer{&cfg}, removed: removed{}, refused: newRefused(cfg.Pace),
 		queueJobs: newQueueJobs(ctx, &cfg), foresight: newForesight(ctx, &cfg),
 		news:   newNews(cfg.Project.Runs, people),
 		locked: make(chan *durable.LockedError, 4),
@@ -396,7 +397,7 @@ func (s *scheduler) finished() bool {
 	if s.stopping || s.leadership.ours && s.turns.roundOver() {
 		return s.stopping || !s.sendBack()
 	}
-	if s.picture.unsettled() {
+	if s.picture.unsettled() || s.refused.pending(time.Now()) {
 		return false
 	}
 	if s.unpermitted() { // as with a hold; what is left is named

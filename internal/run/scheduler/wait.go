@@ -74,7 +74,7 @@ func (s *scheduler) nextLook() time.Duration {
 	if s.queueJobs.elsewhere { // no file event tells that its process was killed
 		next = min(next, tick)
 	}
-	next = s.stateFile.due(next)
+	next = s.refused.due(s.stateFile.due(next), time.Now())
 	if rest := s.turns.pause(s.cfg.Pace.Stagger); rest > 0 {
 		next = min(next, rest)
 	}
