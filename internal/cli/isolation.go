@@ -73,12 +73,8 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 			worktree.ErrNoCommit.Reason, w.each(), worktree.ErrNoCommit.Help)
 		return nil, nil
 	}
-	if refused := new(worktree.Refused); errors.As(err, &refused) && !w.pr.Config.Git.Asked {
-		return nil, fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s",
-			err, project.IsolationShared)
-	}
 	if err != nil {
-		return nil, err
+		return nil, w.orShared(err)
 	}
 	if w.pr.Config.Sandbox == project.SandboxBwrap {
 		if err := sandbox.Check(ctx); err != nil {
@@ -95,6 +91,31 @@ func (w *workplaces) open(ctx context.Context) (*worktree.Repo, error) {
 		return nil, err
 	}
 	return repo, w.noteUnseen(ctx, repo)
+}
+
+// orShared adds to a refusal that slices can be built in the checkout.
+func (w *workplaces) orShared(err error) error {
+	if refused := new(worktree.Refused); !errors.As(err, &refused) || w.pr.Config.Git.Asked {
+		return err
+	}
+	return fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s",
+		err, project.IsolationShared)
+}
+
+// inTheWay returns what open would refuse worktrees for, without making anything.
+func (w *workplaces) inTheWay(ctx context.Context) error {
+	if w.pr.Config.Git.Isolation != project.IsolationWorktree || !w.pr.Tracker.Traits().Lands {
+		return nil
+	}
+	repo, err := w.pr.Worktrees(ctx)
+	if err != nil { // then they are built in the checkout
+		return nil
+	}
+	err = repo.CheckNew(ctx)
+	if errors.Is(err, worktree.ErrNoCommit) && !w.pr.Config.Git.Asked {
+		return nil
+	}
+	return w.orShared(err)
 }
 
 // noteBranch says, once, that agents commit to the branch that is checked out.

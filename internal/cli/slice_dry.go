@@ -34,7 +34,11 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	var refused error
 	if len(launch) > 0 {
 		noteTrust(ctx, app, pr, j.kinds()...)
-		if refused = j.refused(j.config(p)); refused != nil {
+		refused = j.refused(j.config(p))
+		if refused == nil && !j.copies() {
+			refused = (&workplaces{app: app, pr: pr}).inTheWay(ctx)
+		}
+		if refused != nil {
 			launch = nil
 		}
 	}

@@ -55,10 +55,11 @@ This is a complete agent, as the command ["./my-agent", "{brief}"]. ask-model st
 and prints a patch:
 
   #!/bin/sh
-  out=$(mktemp)
+  out=$(mktemp) patch=$(mktemp)
   gl state set "$GL_SLICE" status=implementing step=implementing || exit 1
   for try in 1 2 3; do
-    cat "$1" "$out" | ask-model | git apply --index || continue
+    cat "$1" "$out" | ask-model >"$patch"
+    git apply --index "$patch" 2>"$out" || continue
     if sh -c "$(gl settings get test.command)" >"$out" 2>&1; then
       git commit -qm "feat($GL_SLICE): as its contracts say" && exec gl state set "$GL_SLICE" status=complete step=complete
     fi

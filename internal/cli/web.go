@@ -152,6 +152,9 @@ func (w *webRun) run(ctx context.Context) error {
 		w.app.IO.Message("gl web is already running, at %s", sanitize.Line(w.address))
 		return w.invite(ctx)
 	}
+	if errors.Is(err, httpguard.ErrRunning) {
+		return fmt.Errorf("%w, at %s: end it with Ctrl-C where it runs, then run this again", err, sanitize.Line(w.store.Address()))
+	}
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,11 @@ func WrapWords(lead string, words []string, width, hang int) string {
 	b.WriteString(lead)
 	column := Width(lead)
 	for i, word := range words {
-		for j, part := range parts(word, width-hang) {
+		room := width - hang
+		if i == 0 { // no line break is before it
+			room = min(room, width-column)
+		}
+		for j, part := range parts(word, room) {
 			space := " "
 			if i == 0 || j > 0 {
 				space = ""

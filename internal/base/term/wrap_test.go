@@ -46,6 +46,9 @@ func TestWrapWide(t *testing.T) {
 			t.Errorf("%q became\n%q, want\n%q", tt.line, got, tt.want)
 		}
 	}
+	if got, want := Wrap(" 日日日日日日", 12, 0), " 日日日日日\n日"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringMatching(`( ?[日本é]{1,30}){0,8}`).Draw(t, "line")
 		width, hang := rapid.IntRange(12, 40).Draw(t, "width"), rapid.IntRange(0, 2).Draw(t, "hang")

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/base/suggest"
 	"greenlight/internal/base/text/jsonedit"
 	"greenlight/internal/base/trust"
+	"greenlight/internal/core/agent"
 	"greenlight/internal/run/project"
 )
 
@@ -90,7 +91,7 @@ func namesIn(section string) []string {
 }
 
 // checkTrust reports commands in config.json and in git's configuration that this person hasn't
-// allowed. gl doesn't run them.
+// allowed. gl doesn't run them, and starts no run that needs one.
 func checkTrust(x *exam) []Finding {
 	s, err := x.pr.Settings()
 	if err != nil { // checkConfig reports it
@@ -114,10 +115,35 @@ func checkTrust(x *exam) []Finding {
 		file := trust.Files([]trust.Command{c})
 		byFile[file] = append(byFile[file], c)
 	}
+	needed := neededToRun(x)
 	var all []Finding
 	for _, file := range slices.Sorted(maps.Keys(byFile)) {
-		all = append(all, found(Note, file, "you haven't allowed what it names as "+
-			trust.Keys(byFile[file])+", so gl doesn't run it", "gl trust"))
+		severity, effect := Note, ""
+		if slices.ContainsFunc(byFile[file], func(c trust.Command) bool { return needed[c.Key] }) {
+			severity, effect = Error, ", and gl slice doesn't start"
+		}
+		all = append(all, found(severity, file, "you haven't allowed what it names as "+
+			trust.Keys(byFile[file])+", so gl doesn't run it"+effect, "gl trust"))
 	}
 	return all
+}
+
+// neededToRun returns the keys of the commands that a run of the configured agents needs.
+func neededToRun(x *exam) map[string]bool {
+	parent, err := x.Self()
+	if err != nil { // checkAgent reports it
+		return nil
+	}
+	var agents []agent.Agent
+	for _, name := range x.pr.Config.Agent {
+		if a, err := x.pr.Config.FindAgent(name, parent); err == nil {
+			agents = append(agents, a)
+		}
+	}
+	commands, _ := x.pr.MustAllow().ForAgents(x.ctx, agents...)
+	keys := map[string]bool{}
+	for _, c := range commands {
+		keys[c.Key] = true
+	}
+	return keys
 }

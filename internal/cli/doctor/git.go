@@ -102,8 +102,8 @@ func checkMerges(x *exam) []Finding {
 	const enable = "git config merge.ours.driver true"
 	if driver == "unspecified" {
 		return []Finding{found(Note, view,
-			"is generated, and will conflict whenever branches are merged", "echo '"+view+
-				" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
+			"is generated, and will conflict whenever branches are merged; once it keeps this branch's, gl state render writes it anew after a merge",
+			"echo '"+view+" merge=ours' >> .gitattributes && "+enable)}
 	}
 	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" &&
 		err == nil && set == "" {

@@ -35,6 +35,18 @@ func checkAgent(x *exam) []Finding {
 	return all
 }
 
+// startable reports whether one of the agents can be started: with it gl slice works.
+func startable(x *exam, parent string) bool {
+	return slices.ContainsFunc(x.pr.Config.Agent, func(name string) bool {
+		a, err := x.pr.Config.FindAgent(name, parent)
+		if err != nil {
+			return false
+		}
+		_, err = paths.Program(a.Program, x.pr.Root)
+		return err == nil
+	})
+}
+
 func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Finding) []Finding {
 	a, err := x.pr.Config.FindAgent(name, parent)
 	if err != nil {
@@ -53,11 +65,15 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 			help = "edit " + project.ConfigFile + ": parallel.agents." + name +
 				".command begins with the program"
 		}
-		if len(x.pr.Config.Agent) > 1 { // the other agents work without it
-			return []Finding{found(Note, "",
-				a.Program+", the program of the agent "+name+", is not on PATH", help)}
+		if len(x.pr.Config.Agent) == 1 {
+			return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 		}
-		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
+		severity := Error
+		if startable(x, parent) {
+			severity = Note
+		}
+		return []Finding{found(severity, "",
+			a.Program+", the program of the agent "+name+", is not on PATH", help)}
 	}
 	all := append(checkLoginPath(x, a), checkClientTrust(x, a)...)
 	if self, err := os.Executable(); err == nil {

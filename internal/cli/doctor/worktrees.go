@@ -43,7 +43,7 @@ func checkWorktrees(x *exam) []Finding {
 	case err != nil:
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
-	all := append(goneTarget(x, repo), x.stuckQueue(repo)...)
+	all := append(x.inTheWay(repo, wanted), x.stuckQueue(repo)...)
 	left, err := repo.Cleaner.Leftovers(x.ctx)
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
@@ -98,11 +98,15 @@ func fixRefs(ctx context.Context, pr *project.Project) (fixed []string, err erro
 	return fixed, err
 }
 
-// goneTarget reports that the target branch no longer exists.
-func goneTarget(x *exam, repo *worktree.Repo) []Finding {
+// inTheWay reports what new worktrees are refused for: a target branch that no longer exists, a
+// branch named like the directory of gl's, a place inside of another repository.
+func (x *exam) inTheWay(repo *worktree.Repo, wanted bool) []Finding {
+	check := repo.CheckTarget
+	if wanted {
+		check = repo.CheckNew
+	}
 	refused := new(worktree.Refused)
-	if repo.Target() == "" || !errors.As(repo.CheckTarget(x.ctx), &refused) ||
-		refused == worktree.ErrNoCommit {
+	if repo.Target() == "" || !errors.As(check(x.ctx), &refused) || refused == worktree.ErrNoCommit {
 		return nil
 	}
 	return []Finding{found(Error, "", sanitize.Line(refused.Reason), sanitize.Line(refused.Help))}

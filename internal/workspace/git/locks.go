@@ -9,6 +9,11 @@ import (
 	"greenlight/internal/base/durable"
 )
 
+// DirKeeper is the name of an empty file that gl keeps in a directory of refs. Because of its ending
+// git takes it for no ref, and because of the file git can't remove the directory when it packs refs.
+// It is no lock.
+const DirKeeper = "sandbox.lock"
+
 // A Lock is a lock file of git's. A git that changes a file first creates its lock, and in the end
 // moves it there or removes it. The lock of a killed git stays, and blocks all others.
 type Lock struct {
@@ -30,8 +35,8 @@ func Locks(common string, age time.Duration) (list []Lock) {
 				return filepath.SkipDir
 			case !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") ||
 				strings.HasPrefix(d.Name(), "gl-") || strings.HasPrefix(d.Name(), "greenlight"),
-				path == filepath.Join(common, "gl.lock"):
-				return nil // gl's own are kernel locks: files that stay
+				d.Name() == DirKeeper, path == filepath.Join(common, "gl.lock"):
+				return nil // gl's own stay
 			}
 			if info, err := d.Info(); err == nil && info.ModTime().Before(before) {
 				list = append(list, Lock{path, info.ModTime(), info.Size()})

@@ -52,7 +52,8 @@ func TestLocks(t *testing.T) {
 	common := t.TempDir()
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{"packed-refs.lock", "refs/heads/a/b.lock",
-		"worktrees/w/index.lock", "objects/x.lock", "gl-lane._.lock", "greenlight.lock", "index"} {
+		"worktrees/w/index.lock", "objects/x.lock", "gl-lane._.lock", "greenlight.lock", "index",
+		"refs/gl/tests/_/greenlight/S-1/" + DirKeeper} {
 		path := filepath.Join(common, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

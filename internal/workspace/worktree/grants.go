@@ -5,17 +5,13 @@ import (
 
 	"greenlight/internal/base/durable"
 	"greenlight/internal/base/paths"
+	"greenlight/internal/workspace/git"
 )
 
 // Grants are the places that git writes to on behalf of a program in a worktree, and the files
 // there that must stay as they are: git runs what the configuration and hooks name, and trusts
 // commondir, also when a person or gl runs it.
 type Grants struct{ Write, Fixed []string }
-
-// keptDir is a file in the directory of a slice's branches. Because of its ending git ignores it,
-// and because of the file git can't remove the directory when it packs refs. A mounted directory
-// that is removed would be gone from the sandbox, and every commit there would fail.
-const keptDir = "sandbox.lock"
 
 // Grants returns the places for a lineage, and makes those that must exist. Of refs only the
 // slice's branches are writable: other branches, the snapshots and the stash stay out of reach. A
@@ -49,7 +45,9 @@ func (r *Repo) Grants(l *Lineage) (Grants, error) {
 			}
 			g.Write = append(g.Write, dir)
 		}
-		if err := keep(filepath.Join(r.Git.Common, filepath.FromSlash(refs), keptDir)); err != nil {
+		// A mounted directory that git removes would be gone from the sandbox, and every commit
+		// there would fail.
+		if err := keep(filepath.Join(r.Git.Common, filepath.FromSlash(refs), git.DirKeeper)); err != nil {
 			return Grants{}, err
 		}
 	}

@@ -24,6 +24,7 @@ type Layout struct {
 	project string       // its part of a ref
 	base    string       // the directory of the repository's worktrees
 	place   string       // the directory of the project's
+	chosen  bool         // a person has chosen base
 	prefix  string       // of branches: "gl"
 	target  string       // the target's full name; "" where none can be told
 }

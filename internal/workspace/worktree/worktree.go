@@ -103,16 +103,21 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.CheckTarget(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.checkPrefix(ctx); err != nil {
-		return nil, err
-	}
-	if err := checkPlace(ctx, r.Git, r.Layout.base, o.Dir != ""); err != nil {
+	if err := r.CheckNew(ctx); err != nil {
 		return nil, err
 	}
 	return r, r.noteRoot()
+}
+
+// CheckNew refuses what is in the way of new worktrees. It changes nothing.
+func (r *Repo) CheckNew(ctx context.Context) error {
+	if err := r.CheckTarget(ctx); err != nil {
+		return err
+	}
+	if err := r.checkPrefix(ctx); err != nil {
+		return err
+	}
+	return checkPlace(ctx, r.Git, r.Layout.base, r.Layout.chosen)
 }
 
 // Attach is Open for work on existing lineages: to make, inspect, save and remove their worktrees,
@@ -136,7 +141,7 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	if o.Filters != nil {
 		git.JudgeFilters(at.Common, o.Filters)
 	}
-	layout.base = choosePlace(at, o.Dir)
+	layout.base, layout.chosen = choosePlace(at, o.Dir), o.Dir != ""
 	layout.place = filepath.Join(layout.base, name(at.Prefix))
 	layout.target, err = findTarget(ctx, layout, o.Target)
 	return assemble(layout, cmp.Or(int64(o.SnapshotMB)<<20, 64<<20)), err
