@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -236,18 +237,10 @@ func (d *delivery) commitState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, entry := range dirty {
-		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if statedir.InState(name) && !strings.HasPrefix(entry, "??") &&
-			!strings.Contains(name, "/runs/") {
-			names = append(names, name)
-		}
+	names, err := d.travels(ctx, dirty)
+	if err != nil || len(names) == 0 {
+		return err
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	slices.Sort(names)
 	at := now()
 	commit, left, err := git.CommitPaths(ctx, d.repo.Git, d.repo.Target(), names, "gl: state", at)
 	busy, elsewhere, locked := new(git.BusyError), new(git.BranchError), new(git.LockedError)
@@ -264,6 +257,26 @@ func (d *delivery) commitState(ctx context.Context) error {
 	}
 	d.file.Committed, d.file.Own = &at, commit
 	return d.file.save()
+}
+
+// travels returns, of what git status has listed, the state that is committed, sorted: what git
+// tracks and, once the person has committed a graph or slices, the files of new slices, without
+// which another clone would have them in the graph alone.
+func (d *delivery) travels(ctx context.Context, dirty []string) (names []string, err error) {
+	shared, err := git.Tracked(ctx, d.project.Root, statedir.Name+"/GRAPH.json", statedir.Name+"/slices")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range dirty {
+		name, _, _ := strings.Cut(entry[3:], " <- ")
+		added := strings.HasPrefix(entry, "??") && (len(shared) == 0 ||
+			!strings.HasSuffix(filepath.Dir(name), statedir.Name+"/slices"))
+		if statedir.InState(name) && !added && !strings.Contains(name, "/runs/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // commitStateNow is commitState, at most once in stateEvery.

@@ -1,6 +1,7 @@
 package lane_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -378,6 +379,35 @@ func TestSigningAndHooks(t *testing.T) {
 	}
 	if _, err := os.Stat(s.top + ".hook"); err == nil {
 		t.Error("a hook ran")
+	}
+}
+
+// A new slice's file is committed with the state if the person has committed others.
+func TestNewSlicesTravel(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		t.Run(fmt.Sprint(shared), func(t *testing.T) {
+			s := newSite(t, `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`)
+			if !shared {
+				s.git("rm", "-rq", "--cached", ".greenlight")
+				s.git("commit", "-qm", "the plan is mine")
+			}
+			s.write(".greenlight/slices/S-6.md",
+				"---\nid: S-6\nstatus: pending\n---\n\n# Slice 6\n")
+			s.write(".greenlight/slices/notes.txt", "mine\n")
+			a := s.queue("S-1", list(t, "S-1"))
+			s.work()
+			s.landed(a)
+			s.delivered()
+			want := ""
+			if shared {
+				want = ".greenlight/slices/S-6.md"
+			}
+			got := s.git("ls-tree", "--name-only", "main", ".greenlight/slices/S-6.md",
+				".greenlight/slices/notes.txt")
+			if got != want {
+				t.Errorf("the target has %q, want %q", got, want)
+			}
+		})
 	}
 }
 
