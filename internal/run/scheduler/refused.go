@@ -2,9 +2,9 @@ package scheduler
 
 import "time"
 
-// claimPauses are the times after which a claim that failed is tried again, unless the run's Pace has
-// others: a full disk, a lock that another program holds or a git that was killed doesn't cost a
-// slice the whole run.
+// claimPauses are the times after which a claim that failed is tried again, unless the run's Pace
+// has others: a full disk, a lock that another program holds or a git that was killed doesn't cost
+// a slice the whole run.
 var claimPauses = []time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
 
 // A refusal is a slice whose claims failed.

@@ -36,8 +36,8 @@ func (u unwillingTx) Claim(id, token string) error {
 	return u.Tx.Claim(id, token)
 }
 
-// A claim that fails is tried again a few times before its slice is left alone; the others are built
-// meanwhile.
+// A claim that fails is tried again a few times before its slice is left alone; the others are
+// built meanwhile.
 func TestDrainClaimsAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

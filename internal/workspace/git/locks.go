@@ -9,9 +9,9 @@ import (
 	"greenlight/internal/base/durable"
 )
 
-// DirKeeper is the name of an empty file that gl keeps in a directory of refs. Because of its ending
-// git takes it for no ref, and because of the file git can't remove the directory when it packs refs.
-// It is no lock.
+// DirKeeper is the name of an empty file that gl keeps in a directory of refs. Because of its
+// ending git takes it for no ref, and because of the file git can't remove the directory when it
+// packs refs. It is no lock.
 const DirKeeper = "sandbox.lock"
 
 // A Lock is a lock file of git's. A git that changes a file first creates its lock, and in the end
