@@ -192,7 +192,7 @@ func bare(t *testing.T) string {
 func (s *site) speak(protocol string, certificate ...tls.Certificate) (*tls.Conn, error) {
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol},
 		MinVersion: tls.VersionTLS13, Certificates: certificate}}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), testfiles.Patience)
 	defer cancel()
 	conn, err := d.DialContext(ctx, "tcp", s.Server.Listen)
 	if err != nil {
