@@ -70,7 +70,7 @@ func TestTwoPeople(t *testing.T) {
 	ann.click("button", "Answer")
 	ann.see("it waits for something else now: which currency, and which country?")
 	w.is("S-1", "waiting")
-	// A page on which nobody writes follows by itself.
+	// A page on which no text is being written follows by itself.
 	bob.click("nav a", "Needs you")
 	bob.see("S-2 (Name of S-2) asks: which color?")
 	w.gl("answer", "S-2", "green")

@@ -211,7 +211,7 @@ func TestReaders(t *testing.T) {
 	s.wants(403, code, "a page after logout")
 }
 
-// Mail programs and chats fetch links. A link works once, whoever comes first.
+// Mail programs and chats fetch links. A link works once, for the first that opens it.
 func TestLoginLinks(t *testing.T) {
 	s := newSite(t)
 	token, err := s.store.Login(t.Context(), Person)

@@ -102,7 +102,7 @@ func checkMerges(x *exam) []Finding {
 	const enable = "git config merge.ours.driver true"
 	if driver == "unspecified" {
 		return []Finding{found(Note, view,
-			"is generated, and will conflict whenever branches are merged; once it keeps this branch's, gl state render writes it anew after a merge",
+			"is generated, and will conflict whenever branches are merged. With this driver, a merge keeps the current branch's, and gl state render updates it",
 			"echo '"+view+" merge=ours' >> .gitattributes && "+enable)}
 	}
 	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" &&

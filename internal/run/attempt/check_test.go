@@ -146,7 +146,7 @@ func TestSetAside(t *testing.T) {
 	}
 }
 
-// A hold that can't be makes nobody wait, panic or wait longer.
+// An impossible hold makes no run wait, wait longer, or panic.
 func TestBadHold(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	for _, text := range []string{`{"count": -5, "until": "2031-01-01T00:00:00Z"}`, `{"until": 7}`, `{}`, "", "{", `{"holds": [null]}`, `{"holds": [{}]}`,

@@ -154,7 +154,7 @@ func TestHoldsOfAccounts(t *testing.T) {
 }
 
 // A slice whose client ends in words that sound like a limit, while others succeed with the same
-// agent, has failed: its Words hold nobody again.
+// agent, has failed: its words hold no other slice again.
 func TestWordsOfALimitAreRefuted(t *testing.T) {
 	words := &agent.Limit{Kind: agent.RateLimit, Reason: "Error: rate limit test failed", Text: true}
 	for name, c := range map[string]struct {

@@ -35,8 +35,8 @@ func (b *bench) forget() {
 	must(b.t, os.WriteFile(path, data[:bytes.LastIndexByte(data, '\n')+1], 0o600))
 }
 
-// Whoever is killed while it settles an attempt, and wherever, also between a record and its event:
-// in the end the journal has each event of the attempt once, in order.
+// Any process can be killed anywhere while it settles an attempt, also between a record and its
+// event: in the end the journal has each event of the attempt once, in order.
 func TestJournalOfKilledSettlers(t *testing.T) {
 	limited := exited(1).with(limitHit).limited(rateLimit)
 	for _, tt := range []struct {
@@ -136,8 +136,8 @@ func TestJournalOfHolds(t *testing.T) {
 	}
 }
 
-// A hold that takes the place of one that is over tells the end of that: nobody may have looked in
-// between.
+// A hold that replaces one that is over also writes the end of that one, which no process may have
+// seen in between.
 func TestJournalOfReplacedHolds(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	for i := range 3 {

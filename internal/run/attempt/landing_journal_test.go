@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/core/plan"
 )
 
-// Whoever finishes a landing, and however often: the journal has each of its events once, in order.
+// Any process may finish a landing, even twice: the journal has each of its events once, in order.
 func TestJournalOfALanding(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

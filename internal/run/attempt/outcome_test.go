@@ -267,8 +267,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A limit holds nobody where the outcome doesn't hold; but the hold before it isn't over because of
-// that.
+// A limit makes no hold if the outcome makes none, and doesn't end the hold before it either.
 func TestOutcomeThatHoldsNobody(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))

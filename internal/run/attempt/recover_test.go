@@ -57,7 +57,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// Nobody is taken for dead without proof.
+// No process is taken for dead without proof.
 func TestRecoverLeavesTheLiving(t *testing.T) {
 	elsewhere, self := deadID(1), proc.Self()
 	elsewhere.Host, elsewhere.Boot = "another host", "another boot"

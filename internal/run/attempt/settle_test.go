@@ -173,8 +173,8 @@ func copyOf(t fataler, dir, root string) string {
 	return to
 }
 
-// Somebody writes the slice after it was judged and before the judgement reached its file. While
-// the claim is there, what they wrote is judged; once it is gone, it stays.
+// Another process writes the slice after it was judged and before the judgement reaches its file.
+// While the claim is there, what it wrote is judged; once the claim is gone, that stays.
 func TestSettleAfterAChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, session string
@@ -218,8 +218,7 @@ func TestSettleTakenOver(t *testing.T) {
 	}
 }
 
-// The record under the attempt's number is another claim's: it is nobody's business but that
-// claim's.
+// If the record under the attempt's number is another claim's, only that claim may change it.
 func TestSettleLeavesAnothersRecord(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	mine := b.start(b.claim("S-1"))
@@ -240,7 +239,7 @@ func TestSettleLeavesAnothersRecord(t *testing.T) {
 	}
 }
 
-// Somebody cleaned the directory while the agent ran: the outcome isn't lost.
+// If the directory is cleaned while the agent runs, the outcome isn't lost.
 func TestSettleAfterClean(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
 	r := b.start(b.claim("S-1"))

@@ -46,8 +46,8 @@ func TestJudgeVerdict(t *testing.T) {
 	}
 }
 
-// A red attempt in the checkout is followed by one that knows why; what else has happened there
-// nobody is told.
+// A red attempt in the checkout is followed by one that is told why, and nothing else of what has
+// happened there.
 func TestClaimHandsOverHere(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})

@@ -143,8 +143,7 @@ esac; ran`)
 		want := map[string]plan.Mark{
 			"S-2": {Status: "complete", Step: "none"}, "S-3": {Status: "tests", Step: "none"}, "S-4": {Status: "failed", Step: "none"},
 		}[id]
-		// Nobody saw its exit code: its result, if that had reached the log, says success, and else
-		// it says nothing.
+		// Its exit code is lost. Its result says success if it has reached the log.
 		crashed := id == "S-4" && (final.Judged.Outcome == outcome.Stalled || final.Judged.Outcome == outcome.Crashed)
 		if crashed {
 			want.Status = "in_progress"

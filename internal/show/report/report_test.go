@@ -354,7 +354,7 @@ func TestEmptyTakesALine(t *testing.T) {
 	}
 }
 
-// A project in which nothing has run has a report, and it says so. What a person said and nobody
+// A project in which nothing has run has a report, and it says so. What a person said and no agent
 // has read is listed for this night, not for the one before, and not of a slice that is open again.
 func TestUnheard(t *testing.T) {
 	in := night(24)

@@ -115,7 +115,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// What work changes is shown as long as somebody looks: the last look at what has landed since was
+// What work changes is shown as long as a person looks: the last look at what has landed since was
 // at something else.
 func TestDiffs(t *testing.T) {
 	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
