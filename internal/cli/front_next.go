@@ -72,7 +72,12 @@ func (s standing) all() (list []nextCommand) {
 	}
 	c, person, noun := s.counts, !s.inside, s.p.Snapshot.Noun
 	wait := c.NeedsYou + c.Failed + c.Stopped
-	held := len(s.p.InEffect()) > 0
+	holds := s.p.InEffect()
+	held, lift := len(holds) > 0, ""
+	if held {
+		all := holds[0].Lifting()
+		lift = all[len(all)-1] // without a number to think of
+	}
 	add(s.builds != "", "gl state show "+s.builds, "the slice that this session builds")
 	add(wait > 0, "gl review", "go through what waits for you: "+words.Count(wait, noun))
 	add(len(s.p.Warnings) > 0, "gl doctor", "what is wrong and what helps: "+
@@ -83,7 +88,7 @@ func (s standing) all() (list []nextCommand) {
 	add(startOver && person, plan.LandReset, "start the merge queue over: what is merged there isn't in the target")
 	add(c.Undelivered > 0 && person && !startOver, "gl land",
 		"merge what had to wait: "+words.Count(c.Undelivered, noun))
-	add(held && c.Ready > 0 && person, "gl hold --lift", "launch agents again, before the hold ends")
+	add(held && c.Ready > 0 && person, lift, "launch agents again, before the hold ends")
 	add(idle != "" && person && !startOver, "gl land", "merge what is queued: no gl is working on it")
 	add(c.Running+c.Merging > 0 && person, "gl board", "watch them live")
 	add(c.Running+c.Merging > 0 && s.inside, "gl status", "where each slice is")

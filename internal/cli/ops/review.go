@@ -134,13 +134,9 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		list = append(list,
 			Pending{Kind: PendingUndelivered, Why: why, Commands: []string{s.Command()}})
 	}
-	if h := p.Hold; h != nil {
-		held := Pending{Kind: PendingHeld, Commands: []string{"gl hold --lift"},
-			Why: "nothing is launched " + h.Describe(time.Now())}
-		if of := h.Budget(); of != "" {
-			held.Commands = append([]string{"gl budget " + of + " USD"}, held.Commands...)
-		}
-		list = append(list, held)
+	if h := p.Hold; h != nil && h.Kind != plan.HeldByCurfew { // which is as the person wants it
+		list = append(list, Pending{Kind: PendingHeld, Commands: h.Lifting(),
+			Why: "nothing is launched " + h.Describe(time.Now())})
 	}
 	return list
 }

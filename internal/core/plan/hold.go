@@ -44,6 +44,19 @@ func (h *Hold) Budget() string {
 	return "day"
 }
 
+const liftHold = "gl hold --lift"
+
+// Lifting returns the commands that end the hold before its time, the best one first.
+func (h *Hold) Lifting() []string {
+	switch of := h.Budget(); {
+	case of != "":
+		return []string{"gl budget " + of + " USD", liftHold}
+	case h.Kind == HeldByCurfew: // gl hold --lift knows only holds in files
+		return []string{"gl settings set parallel.curfew ''"}
+	}
+	return []string{liftHold}
+}
+
 // End describes when the hold is over: "until 14:05", "until you lift it".
 func (h *Hold) End(now time.Time) string {
 	if h.Open() {
@@ -233,7 +246,7 @@ func (h *Hold) who(held string) string {
 // but isn't safe for a terminal: it includes the agent's words.
 func (h *Hold) Describe(now time.Time) string {
 	if h.Open() && h.Kind != HeldByBudget { // a budget's reason has the advice
-		return h.about(now) + ": gl hold --lift"
+		return h.about(now) + ": " + liftHold
 	}
 	return h.about(now)
 }

@@ -244,6 +244,9 @@ func (x explainer) available(st *State, r *Reason) {
 			r.Cause = "behind others, since it is " + x.p.Foreseen(st.ID)[0].Text()
 		}
 		r.Next = []string{"gl slice " + st.ID}
+		if h := x.hold(st); h != nil {
+			r.Next = append(h.Lifting(), r.Next...)
+		}
 		if o := x.p.Snapshot.Outlook.Unplaced[st.ID]; o.Cause != "" {
 			r.Cause, r.Next = o.Cause, []string{o.Next}
 		}
@@ -258,6 +261,14 @@ func (x explainer) available(st *State, r *Reason) {
 	if x.p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
 		r.Cause += ", " + x.p.Snapshot.unknown()
 	}
+}
+
+// hold returns the hold that keeps an item from being launched; nil for none.
+func (x explainer) hold(st *State) *Hold {
+	if st.Agent == "" {
+		return x.p.Hold
+	}
+	return x.p.HoldOf(Account{Agent: st.Agent})
 }
 
 // shownNeeds is how many needs a line lists.

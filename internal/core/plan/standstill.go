@@ -50,11 +50,8 @@ func Standstills(p *Plan, now time.Time, active bool) (list []Standstill) {
 	noun, ready := words.Count(len(l.Ready), p.Snapshot.Noun), len(l.Ready)
 	switch {
 	case ready > 0 && p.Hold != nil:
-		next := []string{"gl hold --lift" + flags}
-		if of := p.Hold.Budget(); of != "" {
-			next = append([]string{"gl budget " + of + flags + " USD"}, next...)
-		}
-		list = append(list, Standstill{"run", "nothing is launched " + p.Hold.about(now), next})
+		list = append(list, Standstill{"run", "nothing is launched " + p.Hold.about(now),
+			p.Snapshot.commands(p.Hold.Lifting())})
 	case ready == 1:
 		list = append(list, Standstill{"run", noun + " is ready, but no run is active",
 			[]string{"gl slice --watch" + flags}})
