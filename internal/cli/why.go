@@ -82,7 +82,11 @@ func runWhy(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error
 		if len(plans) > 1 {
 			app.IO.Printf("%s\n", app.IO.Paint(term.Bold, views[i].System().Name))
 		}
-		whyAll(app.IO, p, unfinished(p), now)
+		target := facts.Upstream(ctx, views[i], p)
+		whyAll(app.IO, p, target, now)
+		if text := queueStuck(ctx, views[i], target); text != "" {
+			app.IO.Printf("%s\n", wrapped(app.IO, term.Yellow, "  "+text, 4))
+		}
 	}
 	if asJSON {
 		return app.IO.JSON(doc)
@@ -151,26 +155,44 @@ func unfinished(p *plan.Plan) []string {
 		p.Lists.TroubledIDs(), p.Lists.Waiting, p.Lists.Unknown)
 }
 
-// whyAll prints a line for each slice, below what blocks all of them.
-func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
+// whyAll prints a line for each slice that isn't done, below what blocks all of them and what the
+// target doesn't have yet.
+func whyAll(out *iostreams.Streams, p *plan.Plan, target lane.Status, now time.Time) {
+	ids := unfinished(p)
 	printBlockers(out, p)
 	switch {
 	case p.Total == 0:
 		out.Printf("there are no %ss yet\n", p.Snapshot.Noun)
-		return
 	case len(ids) == 0 && p.Total == 1:
 		out.Printf("the only %s is done\n", p.Snapshot.Noun)
-		return
 	case len(ids) == 0:
 		out.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
-		return
+	default:
+		for _, held := range status.Holds(p, now) {
+			out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
+		}
+		for _, id := range ids {
+			out.Printf("%s\n", reasonText(out, p, p.Why(id, now)))
+		}
 	}
-	for _, held := range status.Holds(p, now) {
-		out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
+	tellUndelivered(out, target)
+}
+
+// queueStuck returns why the merge queue can't move until a person acts, if all else is done and
+// merged; "" for no reason. The target may have lost what was merged into it.
+func queueStuck(ctx context.Context, pr *project.Project, target lane.Status) string {
+	if !target.Known || len(target.Waiting()) > 0 {
+		return ""
 	}
-	for _, id := range ids {
-		out.Printf("%s\n", reasonText(out, p, p.Why(id, now)))
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return ""
 	}
+	reason, err := lane.Stuck(ctx, pr, repo)
+	if err != nil {
+		return ""
+	}
+	return reason
 }
 
 // printBlockers prints what blocks the whole project.

@@ -58,6 +58,7 @@ type Undelivered struct {
 type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Undone      []string // slices that were taken back, and may still be in the target
+	Dropped     []string // commits that gl land --reset took out of the queue's branch
 	Reason      string   // why the target doesn't have it
 	Since       time.Time
 	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
@@ -98,6 +99,11 @@ func ReadStatus(runs string) Status {
 			s.Undone = append(s.Undone, u.Slice)
 		} else {
 			s.Undelivered = append(s.Undelivered, u.Slice)
+		}
+	}
+	for _, d := range f.Dropped {
+		if !d.Undone {
+			s.Dropped = append(s.Dropped, d.Commit)
 		}
 	}
 	s.Reason, s.PullRequest = f.Reason, f.PullRequest

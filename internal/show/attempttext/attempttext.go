@@ -221,7 +221,10 @@ func landedText(r *attempt.Record, s lane.Status) string {
 		return ""
 	}
 	merged, into := "merged", " into "
-	if r.Since.Undone == nil && !s.Has(r.ID.Work()) {
+	switch {
+	case slices.Contains(s.Dropped, g.Commit):
+		merged, into = "tested", ", dropped by gl land --reset because it wasn't in "
+	case r.Since.Undone == nil && !s.Has(r.ID.Work()):
 		merged, into = "tested", ", not merged yet into "
 	}
 	text := fmt.Sprintf("%s as %.10s", merged, g.Commit)
