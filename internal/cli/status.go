@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/iostreams"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/run/project"
+	"greenlight/internal/run/workers"
 	"greenlight/internal/show/facts"
 	"greenlight/internal/show/status"
 	"greenlight/internal/show/view"
@@ -204,7 +205,39 @@ func shownPlan(pr *project.Project, now time.Time, milestone string) (*plan.Plan
 		return nil, err
 	}
 	p.Warnings = append(p.Warnings, configWarnings(pr)...)
-	return p, nil
+	return p, noteAbsent(pr, p)
+}
+
+// noteAbsent adds to the plan which ready slices name an agent that can't be launched. Any worker
+// may have the agent.
+func noteAbsent(pr *project.Project, p *plan.Plan) error {
+	self, err := cmdutil.Self()
+	if err != nil {
+		return err
+	}
+	o := &p.Snapshot.Outlook
+	for _, id := range p.Lists.Ready {
+		st := p.State(id)
+		if st.Agent == "" || o.Unplaced[id].Cause != "" || !pr.Config.Workers.Here(st.Labels) {
+			continue
+		}
+		if l, err := workers.Read(pr.Runs.Files.Dir()); err != nil || len(l.Workers) > 0 {
+			return nil
+		}
+		a, err := pr.Config.FindAgent(st.Agent, self)
+		if err == nil {
+			err = notOnPath(a, pr.Root)
+		}
+		if err == nil {
+			continue
+		}
+		if o.Unplaced == nil {
+			o.Unplaced = map[string]plan.Obstacle{}
+		}
+		o.Unplaced[id] = plan.Obstacle{Next: "gl state set " + id + " agent=NAME",
+			Cause: "its agent " + st.Agent + " can't be launched: " + err.Error()}
+	}
+	return nil
 }
 
 // configWarnings returns a warning for each wrong key of config.json.

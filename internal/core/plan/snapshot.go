@@ -264,20 +264,20 @@ type Cost struct {
 // An Outlook is what is expected of items that aren't done.
 type Outlook struct {
 	Forecast []Collision         // likely conflicts, as last computed
-	Unplaced map[string]Obstacle // of those that only workers may build, and that none can get now
+	Unplaced map[string]Obstacle // of those that no agent can be launched for, here or by a worker
 }
 
-// An Obstacle is why no worker can get an item, and the command that helps.
+// An Obstacle is why no agent can be launched for an item, and the command that helps.
 type Obstacle struct{ Cause, Next string }
 
-// An Unplaced is the ready items that wait for a worker for the same reason.
+// An Unplaced is the ready items that have the same obstacle.
 type Unplaced struct {
 	Obstacle
 	IDs []string
 }
 
-// WithoutWorker returns the ready items that no worker can get, by reason.
-func WithoutWorker(p *Plan) (list []Unplaced) {
+// WithoutAgent returns the ready items that no agent can be launched for, by reason.
+func WithoutAgent(p *Plan) (list []Unplaced) {
 	for _, id := range p.Lists.Ready {
 		o := p.Snapshot.Outlook.Unplaced[id]
 		if o.Cause == "" {

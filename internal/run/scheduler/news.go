@@ -118,7 +118,7 @@ const unplacedTime = 5 * time.Second
 
 // addUnplaced adds why slices wait for a worker.
 func (n *news) addUnplaced(p *plan.Plan, now time.Time, r *Report) {
-	waiting := plan.WithoutWorker(p)
+	waiting := plan.WithoutAgent(p)
 	maps.DeleteFunc(n.unplaced, func(o plan.Obstacle, _ time.Time) bool {
 		return !slices.ContainsFunc(waiting, func(u plan.Unplaced) bool { return u.Obstacle == o })
 	})

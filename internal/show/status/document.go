@@ -128,7 +128,8 @@ type Task struct {
 	Landing *string    `json:"landing"` // its progress in the merge queue; null before
 }
 
-// An Unplaced is slices that no worker can take, as things are.
+// An Unplaced is slices that no agent can be launched for, as things are: neither here nor by a
+// worker.
 type Unplaced struct {
 	Slices []string `json:"slices"`
 	Reason string   `json:"reason"`

@@ -67,8 +67,8 @@ var fields = [...]field{
 		place: foot, words: labeled("Because: ", because), color: always(term.Yellow), wraps: true},
 	{keys: []string{"ready"}, label: "Ready:", text: ready,
 		place: rows, groups: []view.Group{view.Ready}},
-	{keys: []string{"unplaced"}, label: "Workers:", text: unplaced,
-		place: foot, words: labeled("Workers: ", unplaced), color: always(term.Yellow), wraps: true},
+	{keys: []string{"unplaced"}, label: "No agent:", text: unplaced,
+		place: foot, words: labeled("No agent: ", unplaced), color: always(term.Yellow), wraps: true},
 	{keys: []string{"blocked"}, label: "Blocked:", text: blocked,
 		place: rows, groups: []view.Group{view.Blocked}},
 	{keys: []string{"failed"}, label: "Failed:", text: troubled(plan.Failed),
@@ -172,8 +172,8 @@ func blocked(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Blocked,
 func waiting(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Waiting, m.Now) }
 func unknown(m *view.Model) string { return Briefs(m.Plan, m.Plan.Lists.Unknown, m.Now) }
 
-// unplaced names the ready slices that no worker can get, with the reason.
-func unplaced(m *view.Model) string { return strings.Join(NoWorker(m.Plan), "\n") }
+// unplaced names the ready slices that no agent can be launched for, with the reason.
+func unplaced(m *view.Model) string { return strings.Join(NoAgent(m.Plan), "\n") }
 
 func troubled(c plan.Class) func(*view.Model) string {
 	return func(m *view.Model) string {

@@ -53,7 +53,7 @@ func New(m *view.Model, milestone string) *Document {
 	if pr := m.Lane.PullRequest; pr != nil {
 		doc.PullRequest = &PullRequest{pr.Number, pr.URL, pr.IDs(), pr.Head}
 	}
-	for _, u := range plan.WithoutWorker(p) {
+	for _, u := range plan.WithoutAgent(p) {
 		doc.Unplaced = append(doc.Unplaced, Unplaced{u.IDs, u.Cause, u.Next})
 	}
 	for _, t := range s.Tasks {

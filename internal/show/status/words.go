@@ -175,10 +175,10 @@ func Holds(p *plan.Plan, now time.Time) (lines []string) {
 	return lines
 }
 
-// NoWorker returns a line for each reason for which ready items wait for a worker: "S-1, S-2 (no
-// worker: gl serve isn't running, gl serve)".
-func NoWorker(p *plan.Plan) (lines []string) {
-	for _, u := range plan.WithoutWorker(p) {
+// NoAgent returns a line for each reason for which no agent can be launched for ready items: "S-1,
+// S-2 (no worker: gl serve isn't running, gl serve)".
+func NoAgent(p *plan.Plan) (lines []string) {
+	for _, u := range plan.WithoutAgent(p) {
 		lines = append(lines, words.Some(u.IDs)+words.InBrackets(sanitize.Line(u.Cause), u.Next))
 	}
 	return lines
