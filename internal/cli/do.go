@@ -139,7 +139,8 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 		return err
 	}
 	// First, so that a job that can't be started leaves neither a project nor slices behind.
-	if err := mayDo(ctx, app, pr, o); err != nil {
+	rehearsed, err := mayDo(ctx, app, pr, o)
+	if err != nil {
 		return err
 	}
 	if pr, err = beginAdHoc(ctx, app, pr); err != nil {
@@ -160,7 +161,12 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 		}
 		tell.Printf("%s: %s\n", id, sanitize.Line(name))
 	}
-	return runSlice(ctx, app, o, ids)
+	err = runSlice(ctx, app, o, ids)
+	if rehearsed {
+		app.IO.Message("the rehearsal was in a copy: the project has %s, still to be done; gl remove %s drops it",
+			words.Some(ids), ids[0])
+	}
+	return err
 }
 
 // notOurs refuses tasks where another system keeps the state, and says what does them there.
@@ -180,22 +186,24 @@ func notOurs(ctx context.Context, app *cmdutil.App, tasks []string) error {
 	return fmt.Errorf("gl do adds Greenlight slices, and %s is a %s project: %s", pr.Root, pr.System().Name, how)
 }
 
-// mayDo checks that agents can be started on tasks. It changes nothing.
-func mayDo(ctx context.Context, app *cmdutil.App, pr *project.Project, o sliceOptions) error {
+// mayDo checks that agents can be started on tasks, and reports whether they will work in a scratch
+// copy. It changes nothing.
+func mayDo(ctx context.Context, app *cmdutil.App, pr *project.Project,
+	o sliceOptions) (inCopy bool, err error) {
 	if err := configErr(pr); err != nil {
-		return err
+		return false, err
 	}
 	if err := checkRunner(o.runner); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := pr.OpenWorktrees(ctx); err != nil {
-		return err
+		return false, err
 	}
 	j, err := newJob(app, pr, o, "quick") // a place without state may have tasks, but no slices
 	if err != nil {
-		return err
+		return false, err
 	}
-	return j.permitted(ctx)
+	return j.copies(), j.permitted(ctx)
 }
 
 // noteUntested notes that the work will be merged untested, and how to change that.
