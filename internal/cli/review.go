@@ -214,14 +214,15 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 				}, ""}
 			return []choice{tests, retry, fresh}
 		}
-		if !r.pr.Tracker.Traits().Completes { // nothing of it can begin anew, and a person may have fixed it
-			fixed := choice{"a", "accept what is fixed", func(ctx context.Context, id, _ string) error {
-				return runAccept(ctx, r.app, id, ops.Approval{})
-			}, ""}
-			if w.Kind == ops.PendingRed {
-				return []choice{fixed, retry}
-			}
+		fixed := choice{"a", "accept what is fixed", accept.do, ""}
+		byHand := slices.Contains(w.Commands, "gl accept "+w.ID)
+		switch {
+		case !r.pr.Tracker.Traits().Completes && w.Kind == ops.PendingRed: // nothing of it can begin anew
+			return []choice{fixed, retry}
+		case !r.pr.Tracker.Traits().Completes:
 			return []choice{retry}
+		case byHand:
+			return []choice{retry, fixed, fresh}
 		}
 		return []choice{retry, fresh}
 	case ops.PendingPaused:

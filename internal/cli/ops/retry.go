@@ -131,7 +131,7 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
-	case st.HeldBack:
+	case st.HeldBack, st.SentBack() != "":
 		return nil
 	case st.Reverted != nil && st.Class == plan.Done:
 		// both its file and the person say that it isn't done

@@ -220,6 +220,9 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 			w.Commands = []string{"gl retry " + st.ID + p.Snapshot.Flags, "gl accept " + st.ID + p.Snapshot.Flags}
 		case st.Next != nil: // another system knows the commands
 			w.Kind, w.Foreign = PendingReview, true
+		case st.SentBack() != "":
+			w.Kind, w.Why = PendingKind(st.SentBack()), strings.TrimPrefix(st.WaitingFor, "review: ")
+			w.Commands = []string{"gl retry " + st.ID, "gl accept " + st.ID}
 		case st.Asks():
 			w.Kind, w.Why = PendingQuestion, st.WaitingFor
 			w.Commands = []string{"gl answer " + st.ID + " TEXT"}

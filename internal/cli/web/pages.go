@@ -174,6 +174,10 @@ func buttons(pr *project.Project, p *ops.Pending) []button {
 			return []button{{Do: "accept-tests", Label: "Accept its changed tests",
 				Ask: noteLabel, Aside: true}, retry, fresh}
 		}
+		if slices.Contains(p.Commands, "gl accept "+p.ID) {
+			accept.Primary, accept.Hint = false, "If you have fixed it by hand."
+			return []button{retry, accept, fresh}
+		}
 		return []button{retry, fresh}
 	case ops.PendingPaused:
 		return []button{{Do: "resume", Label: "Resume", Primary: true}}

@@ -189,6 +189,9 @@ func (x explainer) why(id string) Reason {
 		if st.Asks() {
 			r.Next = []string{"gl review " + id, "gl answer " + id + " TEXT"}
 		}
+		if st.SentBack() != "" {
+			r.Next = []string{"gl review " + id, "gl retry " + id}
+		}
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", nil
 			if st.Paused {
@@ -552,6 +555,20 @@ func (st *State) AtReview() bool {
 // without saying for what.
 func (st *State) Asks() bool {
 	return st.WaitingFor != "" && (st.WaitKind == ForAnswer || !st.AtReview())
+}
+
+// SentBack returns Red or Conflict if a person has approved the item's work and it couldn't be
+// merged as it is; "" for any other item. It waits for review again: a person may have its agent go
+// on, or put it right and approve it once more.
+func (st *State) SentBack() Class {
+	if st.Class != Waiting || !st.AtReview() || st.Attempt == nil || st.Attempt.Open() {
+		return ""
+	}
+	switch was := st.Attempt.Outcome.Available; was {
+	case Red, Conflict:
+		return was
+	}
+	return ""
 }
 
 func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }

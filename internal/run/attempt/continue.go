@@ -107,7 +107,7 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
-		if l.Unmade && c.Mends == outcome.Conflict {
+		if l.Unmade && r.Judged.Outcome == outcome.Conflict {
 			c.Merge = &Merge{Base: l.Base, Tip: l.Tip}
 		}
 	case l == nil && r.Judged.Outcome == outcome.Red && !r.Judged.Verdict.Green() &&

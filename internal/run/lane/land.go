@@ -550,15 +550,17 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := m.line.resolver(ctx, w, paths); err != nil || other != "" {
 		return errors.Join(err, m.line.behind(ctx, w, other))
 	}
-	if w.rec.Accepted() {
-		return m.line.finish(ctx, w.rec, attempt.LandingResult{Outcome: outcome.Conflict,
-			Detail: "it conflicts with merged work: " + some(paths)})
+	begun := "gl has begun to merge it into your branch: the marks are in " + some(paths)
+	// The next attempt begins the merge where a person has to decide first, or where the agent goes
+	// on in its own worktree, on a worker.
+	later := w.rec.Accepted()
+	if later {
+		begun = fmt.Sprintf("The conflicts are in %s. If these files have no marks, run git merge %s",
+			some(paths), short(w.base))
 	}
-	// On a worker the agent goes on in its own worktree: the merge is begun there.
-	there := false
 	if w.rec.Life.Remote != nil && w.rec.GoesOnAfter(outcome.Conflict) {
 		var err error
-		if there, err = m.repo.Needless(ctx, w.lineage); err != nil {
+		if later, err = m.repo.Needless(ctx, w.lineage); err != nil {
 			return err
 		}
 	}
@@ -566,15 +568,19 @@ func (m *merging) conflict(ctx context.Context, w *work, paths []string) error {
 	now, err := m.settler.Proceed(ctx, w.rec, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output, g.Unmade = w.tip, w.base, paths,
-			"in conflict:\n"+strings.Join(paths, "\n"), there
-		g.Why = "Other work was merged that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
+			"in conflict:\n"+strings.Join(paths, "\n"), later
+		g.Why = "Other work was merged that conflicts with yours. " + begun +
 			". Resolve them so that both sides' intent is kept, run the tests, " +
 			w.rec.ID.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	if !there {
+	if now.Accepted() {
+		return m.line.finish(ctx, now, attempt.LandingResult{Outcome: outcome.Conflict,
+			Detail: "it conflicts with merged work: " + some(paths)})
+	}
+	if !later {
 		if err := w.hold.BeginMerge(ctx, w.base, w.lineage.MergeText()); err != nil {
 			return err
 		}

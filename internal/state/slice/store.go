@@ -450,7 +450,7 @@ func (f *File) PutBack(was plan.Mark, over bool) error {
 	if f.mark() != was {
 		return tracker.ErrChanged
 	}
-	set := [][2]string{{"status", "pending"}, {"session", ""}}
+	set := [][2]string{{"status", "pending"}, {"session", ""}, {"waiting_for", ""}}
 	if f.failing() != 0 { // how many fail, and how many pass, is unknown until the tests run again
 		set = append(append(set, [2]string{"tests", "0"}), noneFailing...)
 	}
