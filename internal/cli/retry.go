@@ -26,8 +26,9 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry ID...",
 		Short: "Continue failed or stalled slices",
-		Long: `Continue failed, red, conflicting, interrupted or stalled slices: they are pending again at the step that they had reached, and the
-next gl slice, or one that is running, launches them. A hold because of a missing login ends.
+		Long: `Continue failed, red, conflicting, interrupted or stalled slices, and those whose approved work couldn't be merged: they are pending
+again at the step that they had reached, and the next gl slice, or one that is running, launches them. A hold because of a missing
+login ends.
 
 A slice that is built in a worktree goes on in it: on the same branch and, if the client can, in the same conversation. With --fresh it
 starts over: on a new branch, in a new worktree. The old ones stay, and gl salvage lists them.
