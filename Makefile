@@ -64,7 +64,7 @@ check-heavy: race torture chaos storm simulate ssh two-binaries pages fuzz packa
 # The long forms of the tests that hammer the state and an installation with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
 torture:
-	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
+	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 60m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/state/slice ./internal/state/legacy ./internal/state/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^(TestCrash|TestRepeatedAfterAKill)$$' ./internal/cli/install ./internal/state/gsd
 
