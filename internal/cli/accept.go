@@ -42,8 +42,8 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 		Long: `Approve a slice that awaits review and mark it complete. Slices that depend on it can then be built.
 
 A slice that was built in a worktree is complete once it is merged: gl merges and tests it now. If the tests fail, or it
-conflicts, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
-runs, are named first; they are merged once you have accepted them.
+conflicts, it awaits review again, with the reason: gl retry has its agent put that right, or you do, and accept it again. Tests that
+it removes or skips, and changes of what the test command runs, are named first; they are merged once you have accepted them.
 
 A GSD phase or Specwright unit that waits because its tests failed is tested again in the checkout, where you may have fixed it, and is
 done if they pass. gl retry has an agent do that.
