@@ -150,7 +150,8 @@ func (s *server) notice(e remote.Notice) {
 		}
 	case remote.NewsAccepted: // it has the conversation: work that is soon handed back goes there
 		s.list(false)
-	case remote.NewsGoodbye:
+	case remote.NewsGoodbye: // nothing more is placed there
+		s.list(false)
 		s.cfg.Tell("worker " + e.Worker + " has left")
 	case remote.NewsStrange:
 		s.cfg.Tell("worker " + e.Worker + ": " + string(e.Detail))
