@@ -153,9 +153,20 @@ func TestRowsSurviveAMerge(t *testing.T) {
 	}
 }
 
+// A fence that is never closed makes no code of what follows it, wherever its section was.
+func TestRefreshWithAnOpenFence(t *testing.T) {
+	root := project(t, map[string]string{"slices/": "",
+		"STATE.md": generatedHead + "## Current\n## Mine\n```\nx\n```\n## Slices\n## Other\n```\ny\n"})
+	text := refreshed(t, root)
+	if again := refreshed(t, root); again != text || !strings.HasSuffix(text, "\n## Other\n```\ny\n") ||
+		!strings.Contains(text, "## Current\n\nNone\n\n## Mine\n```\nx\n```\n") {
+		t.Errorf("%s\nthen\n%s", text, again)
+	}
+}
+
 // For any STATE.md, no foreign section is lost, and a second rendering changes nothing.
 func TestRefreshKeepsForeignSections(t *testing.T) {
-	block := rapid.SampledFrom([]string{"## Slices\n", "## Current\n", "## Session\r\n", "## Mine\n", "## Decisions\n", "- kept\n", "text", "\n", "```\n", "# Big\n",
+	block := rapid.SampledFrom([]string{"## Slices\n", "## Current\n", "## Session\r\n", "## Mine\n", "## Decisions\n", "- kept\n", "text", "\n", "```\n", "````\n", "~~~\n", "# Big\n",
 		rows, "| S-9 | x | done | 1 | 1 | none |\n", "## Überblick\r\nü\r\n", "<<<<<<< HEAD\n"})
 	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"greenlight/internal/base/sanitize"
+	"greenlight/internal/base/text/markdown"
 	"greenlight/internal/base/text/textline"
 	"greenlight/internal/core/plan"
 	"greenlight/internal/state/sliceid"
@@ -102,22 +103,31 @@ func join(b *strings.Builder, text string) {
 }
 
 // foreignSections returns the sections that the generator doesn't own, keyed by the owned
-// section they follow.
+// section they follow. From one with a fence that is never closed, all come last, in order: what
+// comes after that fence in the new text can't close it, as it couldn't in the old one.
 func foreignSections(text string) map[string]string {
 	foreign := map[string]string{}
-	after := ""
+	add := func(after, section string) {
+		if f := foreign[after]; f != "" && !strings.HasSuffix(f, "\n") {
+			foreign[after] += "\n\n"
+		}
+		foreign[after] += section
+	}
+	after, last := "", []string{}
 	for i, s := range splitSections(text) {
 		switch name := ownedName(s.title); {
 		case i == 0:
 			// the title, and in a handwritten file the text below it, which the backup keeps
 		case name != "":
 			after = name
+		case len(last) > 0, markdown.Unclosed(s.text):
+			last = append(last, s.text)
 		default:
-			if f := foreign[after]; f != "" && !strings.HasSuffix(f, "\n") {
-				foreign[after] += "\n\n"
-			}
-			foreign[after] += s.text
+			add(after, s.text)
 		}
+	}
+	for _, section := range last {
+		add(owned[len(owned)-1], section)
 	}
 	return foreign
 }

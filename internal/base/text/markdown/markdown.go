@@ -87,6 +87,18 @@ func (f *fence) inside(line, rest string) bool {
 	return false
 }
 
+// Unclosed reports whether a fence in the text opens no block because none closes it: text behind
+// it might.
+func Unclosed(text string) bool {
+	var code fence
+	for at := 0; at < len(text); {
+		raw := textline.First(text[at:])
+		at += len(raw)
+		code.inside(textline.Chomp(raw), text[at:])
+	}
+	return len(code.lost) > 0
+}
+
 // endOf returns the run of backticks or tildes that the line consists of; "" for a line that
 // can't end a block.
 func endOf(line string) string {
