@@ -436,7 +436,12 @@ func (h *home) send(e remote.SendToWorker) {
 	h.w.say("  to %s %s", e.Worker, show(e.Message))
 	for _, s := range h.w.sites {
 		if s.name == e.Worker {
-			h.w.carry(s, func() { s.receive(data) })
+			to := s.machine() // another one of the name has a connection of its own
+			h.w.carry(s, func() {
+				if s.machine() == to {
+					s.receive(data)
+				}
+			})
 		}
 	}
 }

@@ -253,7 +253,7 @@ func (t *truth) reached(s *site, m remote.ToWorker) {
 func (s *site) machine() string { return fmt.Sprintf("%s, machine %d", s.name, s.key) }
 
 func (t *truth) launched(s *site, p *program) {
-	machine := s.machine() // another one of the name may get a message that is late
+	machine := s.machine()
 	switch {
 	case t.starts[p.fence] == machine:
 		t.w.violated("%s starts on %s, and was started before", p.fence, s.name)
