@@ -185,13 +185,21 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, how ops.Approva
 		app.IO.Printf("%s is complete\n", id)
 		return tellReady(app, a)
 	}
-	err = landAccepted(ctx, app, l, built, a)
-	if p, planErr := pr.Plan(time.Now(), pr.Options()); err != nil && planErr == nil {
-		if st := p.State(id); st != nil && st.SentBack() != "" {
-			app.IO.Message("gl retry %s has its agent put that right. If you have done that yourself, gl accept %[1]s merges it", id)
-		}
+	if err = landAccepted(ctx, app, l, built, a); err != nil {
+		tellSentBack(app, pr, id)
 	}
 	return err
+}
+
+// tellSentBack says what helps a slice whose approved work couldn't be merged.
+func tellSentBack(app *cmdutil.App, pr *project.Project, id string) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return
+	}
+	if st := p.State(id); st != nil && st.SentBack() != "" {
+		app.IO.Message("gl retry %s has its agent put that right. If you have done that yourself, gl accept %[1]s merges it", id)
+	}
 }
 
 // fixed returns another system's item that is held back because its tests failed; nil for any

@@ -107,18 +107,11 @@ func afterMark(line string) string {
 func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 	o sliceOptions) error {
 	if file != "" {
-		text, err := readText(app, file)
+		more, err := tasksOf(app, file)
 		if err != nil {
 			return err
 		}
-		more, ticked := readTasks(text)
 		tasks = append(tasks, more...)
-		if n := len(ticked); n > 0 {
-			app.IO.Message("left out %s that %s ticked off: %s%s", words.Count(n, "task"),
-				map[bool]string{true: "is", false: "are"}[n == 1],
-				strings.Join(sanitized(ticked[:min(n, mostTicked)]), "; "),
-				words.More(n-mostTicked))
-		}
 	}
 	for i, text := range tasks {
 		if tasks[i] = strings.TrimSpace(text); !ops.Sayable(tasks[i]) {
@@ -139,7 +132,7 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 		return err
 	}
 	// First, so that a job that can't be started leaves neither a project nor slices behind.
-	rehearsed, err := mayDo(ctx, app, pr, o)
+	inCopy, err := mayDo(ctx, app, pr, o)
 	if err != nil {
 		return err
 	}
@@ -162,11 +155,26 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string,
 		tell.Printf("%s: %s\n", id, sanitize.Line(name))
 	}
 	err = runSlice(ctx, app, o, ids)
-	if rehearsed {
+	if inCopy {
 		app.IO.Message("the rehearsal was in a copy: the project has %s, still to be done; gl remove %s drops it",
 			words.Some(ids), ids[0])
 	}
 	return err
+}
+
+// tasksOf reads the tasks of a file, and tells which of its tasks are left out.
+func tasksOf(app *cmdutil.App, file string) ([]string, error) {
+	text, err := readText(app, file)
+	if err != nil {
+		return nil, err
+	}
+	tasks, ticked := readTasks(text)
+	if n := len(ticked); n > 0 {
+		app.IO.Message("left out %s that %s ticked off: %s%s", words.Count(n, "task"),
+			map[bool]string{true: "is", false: "are"}[n == 1],
+			strings.Join(sanitized(ticked[:min(n, mostTicked)]), "; "), words.More(n-mostTicked))
+	}
+	return tasks, nil
 }
 
 // notOurs refuses tasks where another system keeps the state, and says what does them there.

@@ -191,12 +191,6 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 	answer := choice{"a", "answer", func(ctx context.Context, id, text string) error {
 		return runAnswer(ctx, r.app, id, text)
 	}, "Your answer: "}
-	retry := choice{"t", "retry", func(ctx context.Context, id, _ string) error {
-		return runRetry(ctx, r.app, []string{id}, retryOptions{})
-	}, ""}
-	fresh := choice{"f", "retry fresh", func(ctx context.Context, id, _ string) error {
-		return runRetry(ctx, r.app, []string{id}, retryOptions{fresh: true})
-	}, ""}
 	switch w.Kind {
 	case ops.PendingQuestion:
 		return []choice{answer, reject}
@@ -207,24 +201,7 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 		return []choice{accept, reject}
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled,
 		ops.PendingInterrupted:
-		if w.Kind == ops.PendingRed && ops.TestsToAccept(r.pr, w.ID) == nil {
-			tests := choice{"a", "show and accept its tests",
-				func(ctx context.Context, id, _ string) error {
-					return r.acceptTests(ctx, id)
-				}, ""}
-			return []choice{tests, retry, fresh}
-		}
-		fixed := choice{"a", "accept what is fixed", accept.do, ""}
-		byHand := slices.Contains(w.Commands, "gl accept "+w.ID)
-		switch {
-		case !r.pr.Tracker.Traits().Completes && w.Kind == ops.PendingRed: // nothing of it can begin anew
-			return []choice{fixed, retry}
-		case !r.pr.Tracker.Traits().Completes:
-			return []choice{retry}
-		case byHand:
-			return []choice{retry, fixed, fresh}
-		}
-		return []choice{retry, fresh}
+		return r.repairs(w, accept)
 	case ops.PendingPaused:
 		return []choice{{"e", "resume", func(ctx context.Context, id, _ string) error {
 			return runResume(ctx, r.app, id, false, false)
@@ -243,6 +220,33 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 	case ops.PendingUnknown, ops.PendingBudget, ops.PendingProposal, ops.PendingTests:
 	}
 	return nil
+}
+
+// repairs returns the choices for work that didn't come out right.
+func (r *reviewer) repairs(w *ops.Pending, accept choice) []choice {
+	retry := choice{"t", "retry", func(ctx context.Context, id, _ string) error {
+		return runRetry(ctx, r.app, []string{id}, retryOptions{})
+	}, ""}
+	fresh := choice{"f", "retry fresh", func(ctx context.Context, id, _ string) error {
+		return runRetry(ctx, r.app, []string{id}, retryOptions{fresh: true})
+	}, ""}
+	fixed := choice{"a", "accept what is fixed", accept.do, ""}
+	byHand := slices.Contains(w.Commands, "gl accept "+w.ID)
+	switch red := w.Kind == ops.PendingRed; {
+	case red && ops.TestsToAccept(r.pr, w.ID) == nil:
+		tests := choice{"a", "show and accept its tests",
+			func(ctx context.Context, id, _ string) error {
+				return r.acceptTests(ctx, id)
+			}, ""}
+		return []choice{tests, retry, fresh}
+	case !r.pr.Tracker.Traits().Completes && red: // nothing of it can begin anew
+		return []choice{fixed, retry}
+	case !r.pr.Tracker.Traits().Completes:
+		return []choice{retry}
+	case byHand:
+		return []choice{retry, fixed, fresh}
+	}
+	return []choice{retry, fresh}
 }
 
 // acceptTests shows how a red slice changed its tests, and accepts the change if the person agrees.

@@ -205,15 +205,16 @@ func shownPlan(pr *project.Project, now time.Time, milestone string) (*plan.Plan
 		return nil, err
 	}
 	p.Warnings = append(p.Warnings, configWarnings(pr)...)
-	return p, noteAbsent(pr, p)
+	noteAbsent(pr, p)
+	return p, nil
 }
 
 // noteAbsent adds to the plan which ready slices name an agent that can't be launched. Any worker
 // may have the agent.
-func noteAbsent(pr *project.Project, p *plan.Plan) error {
+func noteAbsent(pr *project.Project, p *plan.Plan) {
 	self, err := cmdutil.Self()
 	if err != nil {
-		return err
+		return
 	}
 	o := &p.Snapshot.Outlook
 	for _, id := range p.Lists.Ready {
@@ -222,7 +223,7 @@ func noteAbsent(pr *project.Project, p *plan.Plan) error {
 			continue
 		}
 		if l, err := workers.Read(pr.Runs.Files.Dir()); err != nil || len(l.Workers) > 0 {
-			return nil
+			return
 		}
 		a, err := pr.Config.FindAgent(st.Agent, self)
 		if err == nil {
@@ -237,7 +238,6 @@ func noteAbsent(pr *project.Project, p *plan.Plan) error {
 		o.Unplaced[id] = plan.Obstacle{Next: "gl state set " + id + " agent=NAME",
 			Cause: "its agent " + st.Agent + " can't be launched: " + err.Error()}
 	}
-	return nil
 }
 
 // configWarnings returns a warning for each wrong key of config.json.

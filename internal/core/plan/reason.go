@@ -184,24 +184,7 @@ func (x explainer) why(id string) Reason {
 		r.State, r.Cause = "stalled", st.lastDetail()
 		r.Next = st.repair()
 	case Waiting:
-		r.State, r.Cause = "waiting", strings.TrimPrefix(WaitText(st.WaitingFor), "waiting ")
-		r.Next = []string{"gl review " + id, "gl accept " + id}
-		if st.Asks() {
-			r.Next = []string{"gl review " + id, "gl answer " + id + " TEXT"}
-		}
-		if st.SentBack() != "" {
-			r.Next = []string{"gl review " + id, "gl retry " + id}
-		}
-		if st.WaitingFor == "" {
-			r.Cause, r.Next = "paused", nil
-			if st.Paused {
-				r.Next = append(r.Next, "gl resume "+id)
-			}
-			if Classify(st.Status) == Waiting { // written by hand
-				r.Next = append(r.Next, "gl state set "+id+" status=pending")
-			}
-		}
-		r.help(st)
+		x.waiting(st, &r)
 	case Corrupt:
 		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt
 		r.Next = []string{"gl doctor"}
@@ -235,6 +218,28 @@ func (r *Reason) help(st *State) {
 	if st.Next != nil {
 		r.Next = st.Next
 	}
+}
+
+func (x explainer) waiting(st *State, r *Reason) {
+	id := st.ID
+	r.State, r.Cause = "waiting", strings.TrimPrefix(WaitText(st.WaitingFor), "waiting ")
+	switch {
+	case st.WaitingFor == "":
+		r.Cause = "paused"
+		if st.Paused {
+			r.Next = append(r.Next, "gl resume "+id)
+		}
+		if Classify(st.Status) == Waiting { // written by hand
+			r.Next = append(r.Next, "gl state set "+id+" status=pending")
+		}
+	case st.Asks():
+		r.Next = []string{"gl review " + id, "gl answer " + id + " TEXT"}
+	case st.SentBack() != "":
+		r.Next = []string{"gl review " + id, "gl retry " + id}
+	default:
+		r.Next = []string{"gl review " + id, "gl accept " + id}
+	}
+	r.help(st)
 }
 
 func (x explainer) available(st *State, r *Reason) {
@@ -561,7 +566,7 @@ func (st *State) Asks() bool {
 // merged as it is; "" for any other item. It waits for review again: a person may have its agent go
 // on, or put it right and approve it once more.
 func (st *State) SentBack() Class {
-	if st.Class != Waiting || !st.AtReview() || st.Attempt == nil || st.Attempt.Open() {
+	if st.Class != Waiting || !st.AtReview() || st.Asks() || st.Attempt == nil || st.Attempt.Open() {
 		return ""
 	}
 	switch was := st.Attempt.Outcome.Available; was {

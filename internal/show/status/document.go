@@ -24,7 +24,7 @@ type Document struct {
 	// open attempts at tasks, such as gl quick; each takes a slot until it awaits the merge queue
 	Tasks []Task   `json:"tasks"`
 	Ready []string `json:"ready"` // in launch order
-	// those of them that wait for a worker, by the reason why none can take them
+	// those of them that no agent can be launched for, by the reason
 	Unplaced []Unplaced `json:"unplaced"`
 	Blocked  []Blocked  `json:"blocked"`
 	Landing  []string   `json:"landing"` // called complete by their agents, being merged and tested
